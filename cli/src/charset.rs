@@ -13,8 +13,8 @@ pub fn fitted(text: &str) -> Cow<'_, str> {
     if is_utf8(|name| env::var_os(name)) { Cow::Borrowed(text) } else { Cow::Owned(plain(text)) }
 }
 
-/// Whether the locale's character set is UTF-8 (locale(7)). If no variable is set, it is taken for UTF-8, as
-/// most terminals use that.
+/// Whether the locale's character set is UTF-8 (locale(7)). If no variable is set, the answer is yes, because most
+/// terminals use UTF-8.
 pub fn is_utf8(variable: impl Fn(&str) -> Option<OsString>) -> bool {
     let mut values = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().filter_map(variable);
     values.find(|value| !value.is_empty()).is_none_or(|value| {

@@ -1,5 +1,5 @@
-//! Subcommands inside a guarded tree. The guard hides from the tree what they need. One sentence says so at
-//! once; otherwise the guard would deny and log their attempts.
+//! Subcommands inside a guarded tree. The guard hides from the tree what these subcommands need. So such a subcommand
+//! says in one sentence that it cannot work here. If it tried, the guard would deny and log the attempts.
 
 use std::fs;
 use std::io::{self, Write};
@@ -61,8 +61,7 @@ fn obstacle(options: &Options, task: Option<&Task>) -> Option<&'static str> {
     }
 }
 
-/// Whether the process above is certainly a guard. Where a process's parents are hidden, it only may be a
-/// guard.
+/// Whether the process above is certainly a guard. If the parents of a process are hidden, that is uncertain.
 fn is_certain() -> bool {
     let name = |pid: i32| fs::read(format!("/proc/{pid}/comm")).ok();
     let own = rustix::process::getpid().as_raw_nonzero().get();

@@ -134,7 +134,7 @@ fn show(error: &clap::Error) {
     }
 }
 
-/// After an error: says how to run the program whose name was taken for a subcommand, if there is one.
+/// After an error, says how to run the program whose name was taken for a subcommand, if there is one.
 fn name_program() {
     let words: Vec<_> = std::env::args_os().collect();
     if let Some(name) = words::namesake(&Cli::command(), &words) {

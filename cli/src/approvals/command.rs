@@ -176,7 +176,7 @@ async fn resolve(state: &Path, arguments: &ResolveArguments) -> Result<Exit, App
         Ok(found) => found,
         Err(error) => return Ok(undone(&arguments.id, &error.to_string())),
     };
-    // Answers by the full id: since then, another question whose id begins alike may have arrived.
+    // Answers by the full id, because another question whose id begins alike may have arrived since.
     let decision = arguments.decision.to_string();
     let (revision, pattern) = (arguments.revision, arguments.pattern.clone());
     let method = Method::Resolve { id: id.clone(), decision: decision.clone(), revision, pattern };
@@ -203,7 +203,8 @@ async fn resolve(state: &Path, arguments: &ResolveArguments) -> Result<Exit, App
     }
 }
 
-/// Finds the one question, of all guards, whose id begins with this. Pending questions take precedence over ended ones.
+/// Finds the one question, among the questions of all guards, whose id begins with this prefix. Pending questions
+/// take precedence over ended ones.
 async fn find(
     guards: &Guards,
     state: &Path,

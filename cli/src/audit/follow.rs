@@ -35,7 +35,7 @@ impl Follow {
         Ok(Follow { parts })
     }
 
-    /// Reads the lines that have come since, in the order of their times.
+    /// Reads the lines that have come since the last call, in the order of their times.
     ///
     /// # Errors
     /// When the log cannot be read.
@@ -56,7 +56,7 @@ impl Follow {
     /// Like [`Follow::more`], but waits until there is at least one line.
     ///
     /// # Errors
-    /// As [`Follow::more`].
+    /// The errors of [`Follow::more`].
     pub fn wait(&mut self) -> Result<Vec<(LogPart, AuditEntry)>, ReadError> {
         loop {
             let more = self.more()?;
@@ -88,7 +88,7 @@ impl FollowPart {
     pub fn after(part: LogPart, log: &Path, n: u64) -> Result<FollowPart, ReadError> {
         let files = part.files(log);
         let unreadable = |error| ReadError::Unreadable { path: files.log().to_owned(), error };
-        // The file with the next line, or else the oldest file after it.
+        // The file with the next line. If that line is gone, the oldest file.
         let olds = files.olds().map_err(unreadable)?;
         let ended_before =
             |path: &&std::path::PathBuf| Files::first_of(path).is_some_and(|first| first > n + 1);
@@ -103,7 +103,7 @@ impl FollowPart {
         Ok(FollowPart { part, files, file, at: 0, n })
     }
 
-    /// Reads the lines that have come since.
+    /// Reads the lines that have come since the last call.
     ///
     /// # Errors
     /// When the files cannot be read.

@@ -6,7 +6,7 @@ use std::io::Write;
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
-/// How often each call is made in one run.
+/// How many times each call is made in one run.
 const CALLS: u32 = 2000;
 const PROGRAMS: u32 = 40;
 

@@ -83,14 +83,15 @@ fn file(path: &Path) -> PathBuf {
     guard_openclaw::real_path::real(&std::path::absolute(path).unwrap_or_else(|_| path.to_owned()))
 }
 
-/// The verdict on the start of the program at this real path, where the floor holds.
+/// The verdict on the start of the program at this real path. As under the floor, a program that is not below
+/// exec.roots is denied.
 pub fn start_verdict<'p>(policy: &'p Arc<Policy>, exec: Exec<'_>) -> Verdict<'p> {
     let originals = originals(policy, exec.path);
     decide_start(policy, exec, &originals)
 }
 
-/// Returns the withheld programs that the file is a copy of. A file that cannot be opened has none, as it
-/// cannot start.
+/// Returns the withheld programs that the file is a copy of. A file that cannot be opened has none, because it cannot
+/// start.
 fn originals(policy: &Arc<Policy>, path: &[u8]) -> Vec<Vec<u8>> {
     let file = rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty());
     let copies = ContentMatcher::new(Arc::clone(policy));

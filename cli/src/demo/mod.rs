@@ -101,7 +101,7 @@ impl Scene {
     fn new() -> Result<Scene, DemoError> {
         let made = tempfile::Builder::new().prefix("openclaw-guard-demo.").tempdir();
         let directory = made.map_err(|error| DemoError::Make { path: env::temp_dir(), error })?;
-        // Another program could redirect a link on the way.
+        // Resolves the links on the way now, because another program could redirect them later.
         let top = directory.path().canonicalize();
         let top = top.map_err(|error| DemoError::Make { path: directory.path().to_owned(), error })?;
         let (home, work) = (top.join("home"), top.join("home/project"));

@@ -23,9 +23,9 @@ use super::reach::Exposure;
 enum Secrecy {
     /// Everybody.
     Open,
-    /// Only its owner: it may hold a token, or records what was done.
+    /// Only its owner, because it may hold a token, or records what was done.
     Private,
-    /// Only its owner: otherwise the guard refuses to use it.
+    /// Only its owner. If others may read it, the guard refuses to use it.
     Secret,
 }
 
@@ -180,7 +180,7 @@ fn danger(outcome: Outcome) -> Option<(State, &'static str)> {
     }
 }
 
-/// The directories that lead to these files, without those among the files.
+/// The directories that lead to these files, without directories that are themselves among the files.
 fn parents(all: &[GuardFile], reach: &Exposure<'_>) -> BTreeSet<PathBuf> {
     let mut directories = BTreeSet::new();
     for one in all {

@@ -69,7 +69,8 @@ fn cores(pattern: &Path, findings: &mut Findings) {
     }
 }
 
-/// Interpreters that the kernel starts for other file formats. Such files do not start in a tree.
+/// Reports the interpreters that the kernel starts for other file formats. Files of these formats do not start in a
+/// guarded tree.
 fn formats(directory: &Path, findings: &mut Findings) {
     let Ok(entries) = fs::read_dir(directory) else {
         return findings.ok("formats", "no formats are registered (binfmt_misc)");

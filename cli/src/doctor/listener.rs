@@ -1,4 +1,4 @@
-//! Whether a seccomp listener is available: the kernel allows one above a process (seccomp_unotify(2)).
+//! Whether a seccomp listener is available: the kernel allows only one above a process (seccomp_unotify(2)).
 
 use std::fs;
 use std::path::Path;

@@ -61,7 +61,8 @@ impl Owners {
 /// Whether a group may have members besides root. System groups with no listed members are left to the administrator
 /// (Debian's `staff`, which owns `/usr/local/bin`).
 fn has_members(group: u32) -> bool {
-    /// Where the groups of users begin, and `users` itself, in which everybody is on some systems (Debian's policy, 9.2.2).
+    /// The ids of the groups for users: those from 1000 on, and `users` (100), which has every user on some systems
+    /// (Debian's policy, 9.2.2).
     const USERS: [std::ops::RangeInclusive<u32>; 2] = [100..=100, 1000..=u32::MAX];
     let is_users = USERS.iter().any(|range| range.contains(&group));
     let found = nix::unistd::Group::from_gid(nix::unistd::Gid::from_raw(group)).ok().flatten();

@@ -29,8 +29,8 @@ impl<'p> Exposure<'p> {
         self.policy.map_or(Outcome::Deny, |policy| decide(policy, &request).outcome)
     }
 
-    /// Whether the tree may create a program under any name in a directory. The tree cannot where this user
-    /// cannot.
+    /// Whether the tree may create a program under any name in a directory. If this user cannot write the directory,
+    /// the tree cannot either.
     pub fn leaves_in(&self, directory: &Path) -> Outcome {
         /// A name that no rule mentions.
         const NEW: &str = "openclaw-guard-doctor-looks";

@@ -50,7 +50,8 @@ fn report(key: &str, names: &[&str], findings: &mut Findings) {
     }
 }
 
-/// The interpreters among the safe bins of an `exec` section that have no profile in it or in the enclosing one.
+/// The interpreters among the safe bins of an `exec` section that have a profile neither in this section nor in the
+/// enclosing one.
 fn unprofiled<'v>(exec: Option<&'v Value>, around: Option<&Value>) -> Vec<&'v str> {
     let has_profile = |name: &str| {
         [exec, around].into_iter().flatten().any(|exec| {

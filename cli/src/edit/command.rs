@@ -149,7 +149,7 @@ pub enum CommandError {
     Output(#[from] io::Error),
 }
 
-/// How often an edit starts over because the policy was changed meanwhile.
+/// How many times an edit starts over because the policy was changed meanwhile.
 const MAX_TRIES: usize = 16;
 
 /// Edits guard.json so that something is allowed.
@@ -174,13 +174,14 @@ pub fn allow(options: &Options, what: &Allow) -> Result<Exit, CommandError> {
 /// Edits guard.json so that something is denied.
 ///
 /// # Errors
-/// As [`allow`].
+/// The errors of [`allow`].
 pub fn deny(options: &Options, what: &Deny) -> Result<Exit, CommandError> {
     let how = match what {
         Deny::Read(files) | Deny::Write(files) | Deny::All(files) => &files.how,
         Deny::Exec(programs) => &programs.how,
     };
-    // Links are followed unasked: if a deny rule covers more than was meant, the tree gains nothing.
+    // Links are followed without a question, because the tree gains nothing if a deny rule covers more than was
+    // meant.
     change(options, how, LinkTrust::Given, |context| {
         let (paths, limit) = (&context.paths, how.limit());
         let files =

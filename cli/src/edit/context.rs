@@ -63,7 +63,7 @@ impl EditContext {
         self.paths.policy.to_string_lossy().into_owned()
     }
 
-    /// The scope to edit: the agent from the command line, otherwise everyone.
+    /// The scope to edit: the agent that the command line names, or everyone if it names none.
     pub fn scope(&self) -> Scope {
         match self.options.agent_is_named {
             true => Scope::Agent(self.options.agent.clone()),
@@ -105,7 +105,7 @@ impl EditContext {
     /// Writes the draft, if the policy is still the text that was read.
     ///
     /// # Errors
-    /// As [`super::replace`].
+    /// The errors of [`super::replace`].
     pub fn write(&self, draft: &Draft) -> Result<(), EditError> {
         let path: &Path = &self.paths.policy;
         super::replace(path, self.text.as_deref(), draft.text().as_bytes())

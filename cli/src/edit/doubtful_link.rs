@@ -30,7 +30,7 @@ pub struct DoubtfulLink {
 /// What becomes of symbolic links that a guarded program may have made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LinkTrust {
-    /// They are followed.
+    /// The links are followed.
     Given,
     /// The operator is asked; without a terminal nothing is written.
     Doubted,

@@ -10,8 +10,8 @@ use super::context::EditContext;
 use super::query::PathQuery;
 use super::request::{EditRequest, Need};
 
-/// More steps than one need takes: one for each scope with a denial, one for a rule and one for an allowlist
-/// entry.
+/// More steps than a single [`Need`] takes. It takes one for each scope with a denial, one for a rule and one for an
+/// allowlist entry.
 const MAX_STEPS: usize = 8;
 
 /// What to do with denials in guard.json that block the request.

@@ -28,7 +28,7 @@ pub enum PathQuery {
     Socket { path: Vec<u8> },
     /// May this file run?
     Start { path: Vec<u8>, argv: Vec<Vec<u8>>, cwd: Vec<u8>, role: Role },
-    /// May TCP be connected to this address?
+    /// May a TCP socket connect to this address?
     Connect { address: std::net::SocketAddr, page: Page },
     /// May a TCP socket listen at this address?
     Bind { address: std::net::SocketAddr, page: Page },
@@ -62,7 +62,7 @@ impl PathQuery {
         }
     }
 
-    /// The rule that comes nearest to allowing it.
+    /// The rule that comes nearest to allowing what this asks about.
     pub fn nearest<'p>(&self, policy: &'p Policy) -> Option<guard_policy::remedy::Nearest<'p>> {
         match self {
             PathQuery::File { path, access } => policy.nearest(&Request::File { path, access: *access }),
@@ -107,7 +107,7 @@ pub fn starts(path: &Path, argv: Vec<Vec<u8>>, cwd: &Path) -> Vec<PathQuery> {
         parts.push(PathQuery::Start { path: bytes, argv: argv.clone(), cwd: cwd.clone(), role });
         match image {
             Some(Image::Script { interpreter, argument }) => {
-                // As `exec::judge` does, replaces argv[0] by the interpreter, its argument and the script's
+                // Like `exec::judge`, replaces argv[0] by the interpreter, its argument and the script's
                 // name.
                 let name = argv.first().filter(|name| name.contains(&b'/')).cloned();
                 let name = name.unwrap_or_else(|| path.as_os_str().as_bytes().to_vec());

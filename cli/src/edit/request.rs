@@ -224,7 +224,7 @@ impl EditRequest {
             Some(rest) => format!("{}{rest}", paths.home.display()),
             None => paths.cwd.join(text).to_string_lossy().into_owned(),
         };
-        // The part before the first wildcard is a path: resolve it, since rules are about real paths.
+        // The part before the first wildcard is a path. It is resolved, because rules are about real paths.
         let own = text.strip_prefix('~').unwrap_or(text);
         let wild = own.find(['*', '?']).map(|at| path.len() - own.len() + at);
         let split = match wild {

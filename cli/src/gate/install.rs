@@ -98,7 +98,7 @@ fn link(words: &[String]) -> Result<bool, GateError> {
 /// The operator's consent to a plugin from this disk.
 const CONSENT: [&str; 2] = ["--force", "--accept-capabilities"];
 
-/// Replaces a file whole: the gateway may be reading it.
+/// Replaces a file in one step, because the gateway may be reading it.
 fn write(path: &Path, text: &str) -> io::Result<()> {
     let new = path.with_extension("new");
     let _ = fs::remove_file(&new);

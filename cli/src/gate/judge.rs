@@ -40,7 +40,7 @@ pub struct Judged {
     pub agent: String,
     /// The tool, as policies write it.
     pub tool: String,
-    /// What decided: the strictest part.
+    /// The part that decided, which is the strictest.
     pub part: Part,
     /// The other parts.
     pub others: Vec<Part>,
@@ -81,7 +81,7 @@ pub struct CallJudge<'j> {
 }
 
 impl Part {
-    /// A decision about the tool, whatever it reaches for.
+    /// A decision about the tool, whatever the call reaches for.
     fn of_tool(outcome: Outcome, reason: Reason<'static>) -> Part {
         Part { target: Vec::new(), access: None, is_meant: true, outcome, reason }
     }
@@ -133,8 +133,8 @@ impl CallJudge<'_> {
         Ok(needs.flat_map(|need| self.judge_need(&need, &agent)).collect())
     }
 
-    /// Whether a command is judged by its text. It is if it may run on the gateway's host, unless the kernel
-    /// holds its calls.
+    /// Whether a command is judged by its text. That is so if it may run on the gateway's host, and the kernel does
+    /// not hold its calls.
     fn judges_text(&self, question: &Question, tools: &EffectiveTools) -> bool {
         let text = |name: &str| question.params.get(name).and_then(Value::as_str);
         let is_elevated = question.params.get("elevated").is_some_and(|value| *value != Value::Bool(false));
@@ -266,7 +266,7 @@ fn context(question: &Question) -> ToolContext {
         is_owner: None,
     });
     let is_owner = requester.and_then(|requester| requester.sender_is_owner).unwrap_or(false);
-    // The gateway gives calls by `POST /tools/invoke` ids of this form.
+    // Calls by `POST /tools/invoke` get ids of this form from the gateway.
     let is_http = question.tool_call_id.as_deref().is_some_and(|id| id.starts_with("http-"));
     ToolContext {
         agent: question.agent_id.clone(),

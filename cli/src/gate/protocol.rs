@@ -102,7 +102,7 @@ impl Answer {
 
     /// The line.
     pub fn line(&self) -> String {
-        // Strings, numbers and structures of them: nothing that could fail.
+        // Serializing strings, numbers and structures of them cannot fail.
         serde_json::to_string(self).unwrap_or_default() + "\n"
     }
 }

@@ -55,7 +55,7 @@ struct Service {
 /// Serves until a signal ends the process.
 ///
 /// # Errors
-/// Why it cannot.
+/// Why the gate cannot be served.
 pub fn serve(options: &Options, mut paths: Paths, arguments: &ServeArgs) -> Result<Exit, GateError> {
     let own = rustix::process::getpid().as_raw_nonzero().get();
     if let Some(guard) = guard_above(own) {

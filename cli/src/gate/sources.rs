@@ -229,8 +229,8 @@ impl Loaded {
         Ok(compiled)
     }
 
-    /// Compiles a policy beside the calls. If that fails, the kept policy is used until it is too old; then a
-    /// call reports why.
+    /// Compiles a policy on a thread of its own, so that no call waits. If that fails, the kept policy is used until
+    /// it is too old; then a call reports why.
     fn refresh(self: &Arc<Self>, id: &str, place: Arc<KeptPolicy>) {
         let (loaded, id) = (Arc::clone(self), id.to_owned());
         let work = move || {
@@ -278,8 +278,7 @@ impl AgentPolicy {
     }
 
     fn is_current(&self) -> bool {
-        // A policy that takes long to compile is used longer: otherwise it would be too old as soon as it is
-        // compiled.
+        // A policy that takes long to compile is used longer, so that it is not too old as soon as it is compiled.
         self.age() < MAX_AGE.max(self.took * 4) && self.projects.are_current()
     }
 

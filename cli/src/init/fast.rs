@@ -16,7 +16,7 @@ use guard_supervisor::landlock::Names;
 
 use super::InitError;
 
-/// How many times, in all, parts that turn out not to be whole are taken apart again.
+/// The maximum number of rounds. Each round takes apart what turned out not to be whole.
 const MAX_ROUNDS: usize = 16;
 /// The maximum number of rules that the summary names.
 const MAX_NAMED: usize = 12;
@@ -28,7 +28,7 @@ pub struct FastPolicy {
     replaced: Vec<(String, usize)>,
     /// The rules of which nothing is left.
     left_out: Vec<String>,
-    /// Directories and files that a rule grants, for which a floor has no room.
+    /// Directories and files that a rule grants, but for which a floor has no room.
     without_room: Vec<Vec<u8>>,
 }
 

@@ -56,7 +56,7 @@ impl Workspace {
     /// Checks that an agent may be given the whole workspace. `${workspace}` is checked at each start.
     ///
     /// # Errors
-    /// When it may not.
+    /// When an agent may not be given the workspace.
     pub fn check(&self, paths: &Paths) -> Result<(), InitError> {
         let Some(directory) = self.named() else { return Ok(()) };
         let path = directory.to_owned();
@@ -81,8 +81,8 @@ impl Workspace {
     pub fn values(&self, paths: &Paths) -> TemplateValues {
         let pattern = |path: &Path| pattern(path, paths);
         let single = |path: &Path| pattern(path)?.strip_suffix("/**").map(str::to_owned);
-        // One rule for each. Paths that no pattern can express are still asked about. The home itself is too wide for a
-        // first policy.
+        // Each directory for temporary files gets a rule. A path that no pattern can express is still asked about. The home
+        // itself is too wide for a first policy.
         let is_workspace = |dir: &Path| self.is_named && dir == self.directory;
         let temporary = paths.temp_dirs().filter(|dir| *dir != paths.home && !is_workspace(dir));
         // `/` is left out: as a pattern it covers everything.

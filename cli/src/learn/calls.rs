@@ -87,8 +87,8 @@ fn host(call: &LoggedDecision) -> Option<WebEndpoint> {
     WebTarget::Url(&call.path).endpoint().ok().filter(|_| is_learned)
 }
 
-/// The agent, as openclaw.json writes its name, and the paths of a policy for its tools, which begin in the
-/// agent's workspace.
+/// Returns the agent's name as openclaw.json writes it, and the paths for a policy of its tools. Relative paths begin
+/// in the agent's workspace.
 ///
 /// # Errors
 /// What in openclaw.json is wrong.

@@ -75,7 +75,7 @@ impl Summary<'_> {
         self.observations.iter().filter(|seen| seen.used.meets(used)).count()
     }
 
-    /// Entries left out that the command would miss.
+    /// The entries that are left out and that the command would miss.
     fn touched(&self) -> impl Iterator<Item = &LeftOut> {
         self.proposal.left_out.iter().filter(|left| left.why != Why::There)
     }
@@ -209,7 +209,7 @@ impl Summary<'_> {
                 eprintln!("openclaw-guard: {text}");
             }
         };
-        // As the operator wrote it, since it is part of the next command to type.
+        // The name stays as the operator wrote it, because it is part of the next command to type.
         let Some(name) = arguments.output.as_ref().filter(|_| !matches!(target, OutputTarget::Stdout)) else {
             return Ok(());
         };
@@ -279,7 +279,8 @@ fn outcome(policy: &Policy, seen: &Observation) -> Outcome {
     seen.requests().map(|request| decide(policy, &request).outcome).min().unwrap_or(Outcome::Allow)
 }
 
-/// Groups paths left out for the same reason in the same directory: the first one, and how many more.
+/// Groups the paths that were left out for the same reason in the same directory. Returns the first path of each
+/// group, and how many more there are.
 fn left_out<'l>(all: impl Iterator<Item = &'l LeftOut>) -> Vec<(&'l LeftOut, usize)> {
     let mut lines: Vec<(&LeftOut, usize)> = Vec::new();
     let mut known: BTreeMap<(&[u8], &Why), usize> = BTreeMap::new();

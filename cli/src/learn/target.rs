@@ -56,7 +56,7 @@ impl Spot {
     /// Checks that the path still resolves to the same place.
     ///
     /// # Errors
-    /// When it does not.
+    /// When the path resolves to another place.
     fn check(&self) -> Result<(), LearnError> {
         let is_there = guard_openclaw::real_path::real(&self.path) == self.real && {
             let (was, is) = (self.directory.metadata(), parent(&self.real).symlink_metadata());

@@ -32,7 +32,7 @@ enum ShellArg {
 }
 
 /// Lines to insert into the function that clap_complete writes, after its first line or at the script's end. They
-/// complete the user's command after `--` as it would be without the guard.
+/// complete the user's command after `--` in the same way as without the guard.
 struct Patch {
     after: &'static str,
     lines: &'static str,

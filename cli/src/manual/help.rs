@@ -22,7 +22,7 @@ pub fn asked_for(program: &Command, words: &[OsString], found: clap::Error) -> c
     command.try_get_matches_from(words).err().filter(is_help).unwrap_or(found)
 }
 
-/// The command with everything in its short help, and built.
+/// Builds the command, with everything in its short help.
 pub fn whole(command: Command) -> Command {
     without_global(short(command))
 }
@@ -33,7 +33,7 @@ fn without_global(mut command: Command) -> Command {
     command.mut_subcommands(hidden)
 }
 
-/// Removes the texts that would make the long help differ.
+/// Removes the texts by which the long help would differ from the short one.
 fn short(command: Command) -> Command {
     let after = command.get_after_long_help().or(command.get_after_help()).cloned();
     let command = command

@@ -38,7 +38,7 @@ fn start(argv: &[String], cwd: &Path, files: Vec<ApprovedFile>) -> Result<Approv
     Ok(ApprovedStart { argv: argv.to_vec(), cwd, files })
 }
 
-/// Returns the arguments of the program if the code starts only that. An approval covers this program as well:
+/// Returns the arguments of the program if the code starts only one program. An approval covers this program as well:
 /// a human who was shown the code has approved this program, and not just the shell.
 fn single_command<'e>(code: &str, evaluation: &'e Evaluation) -> Option<&'e [String]> {
     let ([only], None) = (&evaluation.segments[..], evaluation.reason) else { return None };

@@ -77,8 +77,8 @@ fn real(path: &Path) -> Result<PathBuf, Denied> {
     path.canonicalize().map_err(|_| Denied::Unbindable)
 }
 
-/// Opens a regular file by its real path, without waiting for any other kind of file. No link may have come
-/// into the path since.
+/// Opens a regular file by its real path, without waiting for any other kind of file. It is an error if a link has
+/// come into the path since it was resolved.
 fn open(path: &Path) -> Result<File, Denied> {
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     let file = openat2(CWD, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS);

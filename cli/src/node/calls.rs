@@ -29,9 +29,9 @@ const DEFAULT_INVOKE_TIMEOUT: Duration = Duration::from_secs(30);
 /// How long the gateway may take to confirm an answer.
 const SEND_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Answers calls until the connection has ended. Every run ends with the connection, as nobody waits for its
-/// result any more. `looking` finds out whether the commands are approved, and ends when the gateway has told
-/// it.
+/// Answers calls until the connection has ended. Every run ends with the connection, because nobody waits for its
+/// result any more. `looking` is the task that finds out whether the commands are approved. It ends when the gateway
+/// has said so.
 pub async fn serve(
     host: &Arc<NodeHost>,
     link: Link,
@@ -239,7 +239,7 @@ async fn supervised(
     }
 }
 
-/// Sends an event. If the connection is lost, it is sent on the next one.
+/// Sends an event. If the connection is lost, the event is sent on the next connection.
 async fn send_event(host: &NodeHost, link: &Link, event: NodeEvent) {
     let sent = timeout(SEND_TIMEOUT, link.call("node.event", event.params())).await;
     if !matches!(sent, Ok(Ok(_) | Err(guard_openclaw::gateway::CallError::Refused(_)))) {

@@ -233,6 +233,6 @@ impl NodeFiles {
 }
 
 fn pretty(value: &impl Serialize) -> String {
-    // Strings and numbers: serializing them cannot fail.
+    // Serializing strings and numbers cannot fail.
     serde_json::to_string_pretty(value).unwrap_or_default() + "\n"
 }

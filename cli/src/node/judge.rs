@@ -40,11 +40,11 @@ pub struct Caller<'a> {
 
 /// What the policy says of a command.
 pub enum TextVerdict {
-    /// It may run.
+    /// The command may run.
     Runs,
-    /// Somebody has to approve it.
+    /// Somebody has to approve the command.
     Asks,
-    /// It may not run.
+    /// The command may not run.
     No(Denied),
 }
 
@@ -130,13 +130,14 @@ impl CallPolicy {
         Ok(RunEnvironment { given, found })
     }
 
-    /// Reads a command as text, as OpenClaw's node does. `has_text`: the call has it as text as well.
+    /// Reads a command as text, like OpenClaw's node. `has_text` says whether the call has the command as text as
+    /// well.
     pub fn evaluate(&self, argv: &[String], has_text: bool, cwd: &Path, env: &[Variable]) -> Evaluation {
         let text = shell_code::of_gateway(argv, has_text).map_or_else(|| quoted(argv), str::to_owned);
         evaluate(self.policy(), &text, cwd, &self.compiled.paths.home, Some(env))
     }
 
-    /// Whether the policy lets no run read a file or load it as code.
+    /// Whether no run may read a file or load it as code under the policy.
     pub fn hides(&self, path: &Path) -> bool {
         let path = path.as_os_str().as_bytes();
         let outcome = |access| guard_policy::decide(self.policy(), &Request::File { path, access }).outcome;
@@ -169,7 +170,7 @@ pub struct RunEnvironment {
     pub found: Vec<Variable>,
 }
 
-/// Whether a shell interprets the command: it gets fewer variables, as in OpenClaw.
+/// Whether a shell interprets the command. Such a command gets fewer variables, as in OpenClaw.
 fn is_shell(argv: &[String]) -> bool {
     const SHELLS: [&str; 9] = ["sh", "bash", "dash", "zsh", "ksh", "fish", "ash", "csh", "tcsh"];
     let name = argv.first().and_then(|program| program.rsplit('/').next()).unwrap_or_default();

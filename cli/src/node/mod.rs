@@ -7,7 +7,7 @@
 //! `run` starts the guard of a run and collects its output. `files` are the node's own files, and `status` prints what they
 //! say.
 //!
-//! What is read of a call and what is answered is in `guard_openclaw::node`.
+//! `guard_openclaw::node` reads the parameters of calls, and builds the answers.
 
 mod approval;
 mod arguments;

@@ -19,11 +19,11 @@ const LOOK_PAUSES: [Duration; 2] = [Duration::from_secs(2), Duration::from_secs(
 /// What the gateway says of the node's commands.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Looked {
-    /// They are approved.
+    /// The commands are approved.
     Approved,
-    /// They wait for this request to be approved.
+    /// The commands wait for this request to be approved.
     Pending(Option<String>),
-    /// They are not approved, and nothing waits.
+    /// The commands are not approved, and no request waits.
     NotApproved,
     /// There was no answer about this node.
     Unanswered,
@@ -117,7 +117,7 @@ pub fn resolved(host: &NodeHost, is_approved: bool) {
     }
 }
 
-/// Whether a decision about a request concerns the one that waits: a later request replaces an earlier one.
+/// Whether a decision about a request concerns the request that waits: a later request replaces an earlier one.
 pub fn is_about_ours(host: &NodeHost, request: Option<&str>) -> bool {
     let waiting = host.request();
     request.is_none() || waiting.is_none() || request == waiting.as_deref()

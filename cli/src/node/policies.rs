@@ -1,4 +1,4 @@
-//! The policies of recent calls: compiling one takes longer than starting most commands.
+//! Keeps the policies of recent calls, because compiling one takes longer than starting most commands.
 //!
 //! A call gets the policy of an earlier call with the same settings in the same directory, for a few seconds at
 //! most, and only while the files that make up the policy stay unchanged. The node judges a command's text by

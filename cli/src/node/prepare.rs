@@ -47,8 +47,8 @@ pub fn prepare(host: &NodeHost, params: Option<&str>) -> Answer {
         argv,
     };
     let (security, ask) = match rules.verdict(&evaluation, params.tightened.strict_inline_eval) {
-        // The gateway does not know this machine's allowlists. With the real settings, it would ask about
-        // commands that they allow.
+        // The gateway does not know this machine's allowlists. With the real settings, it would ask about commands
+        // that these allowlists allow.
         TextVerdict::Runs => (Security::Full, Ask::Off),
         TextVerdict::Asks | TextVerdict::No(_) => (rules.policy().security(), rules.policy().ask()),
     };

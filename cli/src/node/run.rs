@@ -26,7 +26,7 @@ use super::system_run::Order;
 const CHUNK: usize = 64 << 10;
 /// How long the guard of a run may take to end the tree.
 const END_TIMEOUT: Duration = Duration::from_secs(20);
-/// A question of a run expires so long before the gateway's deadline for the run.
+/// A question of a run expires this long before the gateway's deadline for the run.
 const MARGIN: Duration = Duration::from_secs(2);
 /// The exit status of a run that took too long (OpenClaw 2026.9.6).
 const TIMED_OUT: i32 = 124;
@@ -190,8 +190,8 @@ fn collect(
     end
 }
 
-/// Waits for the end of the tree, for output, or for the time to pass. Returns which of these there is, and whether the
-/// guard has told that the command has ended.
+/// Waits for the end of the tree, for output, or for the time to pass. Returns which of the socket and the two
+/// streams are ready, and whether the guard has told that the command has ended.
 fn wait(
     socket: Option<&UnixStream>,
     streams: &[Option<(Stream, OwnedFd)>; 2],
@@ -222,7 +222,8 @@ fn wait(
             ready[at] = fd.any().unwrap_or(true);
         }
     }
-    // The guard sends a byte when the command has ended. Otherwise the socket is ready when it is closed.
+    // The guard sends a byte when the command has ended. If there is no byte, the socket is ready because it is
+    // closed.
     let is_told =
         ready[0] && socket.is_some_and(|mut socket| socket.read(&mut [0; 64]).is_ok_and(|count| count > 0));
     ready[0] &= !is_told;

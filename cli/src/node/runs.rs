@@ -98,7 +98,7 @@ impl Calls {
         }
     }
 
-    /// Gives up a call. If its command runs, the command ends; otherwise it does not start.
+    /// Gives up a call. If its command runs, the command ends. If not, the command does not start.
     pub fn cancel(&self, id: &str) {
         let call = self.0.lock().calls.get(id).cloned();
         if let Some(call) = call {

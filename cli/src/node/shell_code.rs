@@ -1,8 +1,8 @@
 //! The shell by which gateways start the commands of an agent's exec tool: `/bin/sh -lc CODE`.
 
-/// Returns the code, which is read instead of the whole command: the files that a login shell reads first are
-/// the operator's (OpenClaw 2026.9.6, `isLegacyShLoginInlineForm`). `None` if the call does not also have the
-/// code as text (`has_text`), or if `sh` might read the code otherwise than bash's grammar does.
+/// Returns the code, which is read instead of the whole command, because the files that a login shell reads first are
+/// the operator's (OpenClaw 2026.9.6, `isLegacyShLoginInlineForm`). `None` if the call does not also have the code as
+/// text (`has_text`), or if `sh` might read the code in another way than bash's grammar.
 pub fn of_gateway(argv: &[String], has_text: bool) -> Option<&str> {
     match argv {
         [shell, option, code] if has_text && shell == "/bin/sh" && option == "-lc" => {
@@ -12,8 +12,8 @@ pub fn of_gateway(argv: &[String], has_text: bool) -> Option<&str> {
     }
 }
 
-/// Whether `sh` and bash's grammar surely read the code alike, and no command of it changes the variables of
-/// the next. In doubt, the code is not plain.
+/// Whether `sh` and bash's grammar surely read the code alike, and no command in it changes the variables of the next
+/// command. If either is uncertain, the code is not plain.
 fn is_plain(code: &str) -> bool {
     // The grammar takes some control characters for white space, which a shell does not.
     let is_odd = |c: char| c.is_control() && !matches!(c, '\t' | '\n');

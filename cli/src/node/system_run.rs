@@ -39,15 +39,15 @@ pub struct Order {
 
 /// What becomes of a call.
 pub enum Decided {
-    /// It runs.
+    /// The command runs.
     Runs(Box<Order>),
-    /// It does not run, and the answer says why.
+    /// The command does not run, and the answer says why.
     Denied(RunReport, Denied),
-    /// It cannot start.
+    /// The command cannot start.
     Fails(RunReport, Captured),
 }
 
-/// Decides about a call. `gateway` is the run of the gateway that makes it.
+/// Decides about a call. `gateway` is the run of the gateway that makes the call.
 ///
 /// # Errors
 /// The answer to a call that is malformed, or that no policy can judge.

@@ -1,6 +1,6 @@
 //! `openclaw-guard run-outside`: inside a guard, the client of one command that runs outside of it.
 //!
-//! The guard has judged the command when this program was started; nothing of what is done here can change it.
+//! The guard has judged the command when this program was started; nothing here can change that verdict.
 
 mod relay;
 
@@ -162,7 +162,7 @@ impl OutsideClient {
         }
     }
 
-    /// Stops as the command has, until somebody continues this process.
+    /// Stops this process, because the command has stopped, until somebody continues it.
     fn stop(&mut self) {
         if let Some(relay) = &mut self.relay {
             relay.carry();

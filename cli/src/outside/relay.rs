@@ -140,7 +140,7 @@ impl Drop for Relay {
 }
 
 fn is_foreground(keyboard: &File) -> bool {
-    // Not the terminal of this session: there is no job control.
+    // If the keyboard is not the terminal of this session, there is no job control.
     rustix::termios::tcgetpgrp(keyboard).map_or(true, |group| group == rustix::process::getpgrp())
 }
 

@@ -172,7 +172,7 @@ pub fn by(setting: &Setting) -> String {
     by
 }
 
-/// Removes values whose keys look secret: other programs' notes beside their entries may hold some.
+/// Removes values whose keys look secret, because other programs' notes beside their entries may hold secrets.
 fn redact(value: &mut Value) {
     const SECRETS: [&str; 5] = ["token", "password", "secret", "credential", "apikey"];
     match value {

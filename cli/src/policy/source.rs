@@ -75,7 +75,7 @@ impl PolicyText {
     /// Parses a document that must be valid.
     ///
     /// # Errors
-    /// When it is not.
+    /// When the document is not valid.
     pub fn valid(&self) -> Result<Document, PolicyError> {
         Ok(self.document()?.map_err(SetupError::Invalid)?)
     }

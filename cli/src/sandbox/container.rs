@@ -21,7 +21,7 @@ pub struct Container<'s> {
     binds: Vec<String>,
 }
 
-/// What a container that runs one command has besides.
+/// What a container for a single command has in addition.
 pub struct OneCommand<'r> {
     /// The file with its variables.
     pub env_file: &'r str,
@@ -42,7 +42,7 @@ impl<'s> Container<'s> {
     /// If docker could not read a variable.
     pub fn new(sandbox: &'s SessionSandbox, created_at_ms: u64) -> Result<Container<'s>, VariableError> {
         let mut docker = sandbox.settings.docker.clone();
-        // OpenClaw gives mounts after the working directory, binds last.
+        // OpenClaw puts the mounts after the working directory, and the binds at the end.
         let binds = docker.binds.take().unwrap_or_default();
         let identity = ContainerIdentity {
             name: &sandbox.layout.container,
@@ -66,7 +66,7 @@ impl<'s> Container<'s> {
         self.made.env.iter().map(|(name, value)| format!("{name}={value}\n")).collect()
     }
 
-    /// OpenClaw's arguments: a container that waits for commands.
+    /// OpenClaw's arguments, for a container that waits for commands.
     pub fn create(&self, env_file: &str) -> Vec<String> {
         let mut argv = self.made.argv.clone();
         argv.extend(self.place());

@@ -47,7 +47,7 @@ pub struct PruneArgs {
 
 /// The seconds of each unit of a time.
 const UNITS: [(char, u64); 4] = [('s', 1), ('m', 60), ('h', 3600), ('d', 86_400)];
-/// How deep directories are removed: each level holds a descriptor.
+/// The maximum depth of directories that are removed. Each level holds a descriptor.
 const MAX_DEPTH: usize = 500;
 
 fn time(text: &str) -> Result<Duration, String> {

@@ -232,7 +232,7 @@ impl AsFd for SandboxesDirectory {
     }
 }
 
-/// Whether a name in a directory is what is held open.
+/// Whether a name in a directory names what is held open.
 fn is_at(directory: BorrowedFd<'_>, name: impl rustix::path::Arg, held: &OwnedFd) -> io::Result<bool> {
     let held = fstat(held)?;
     match statat(directory, name, AtFlags::SYMLINK_NOFOLLOW) {
@@ -282,7 +282,7 @@ pub fn record(lock: &File) -> io::Result<Option<ScopeRecord>> {
         .map_err(|error| io::Error::other(format!("its lock is broken: {error}")))
 }
 
-/// Reads what a lock says. If the lock is new, writes that into it first.
+/// Reads what a lock says. If the lock is new, first writes a record into it.
 fn settle(lock: &File, scope: &str) -> io::Result<ScopeRecord> {
     if let Some(record) = record(lock)? {
         return Ok(record);

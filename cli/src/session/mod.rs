@@ -199,7 +199,7 @@ fn end(sessions: &Sessions, found: &SessionList, arguments: &SessionEndArgs) -> 
     Ok(Exit::Success)
 }
 
-/// Asks a session for something. Returns the session as it is then.
+/// Asks a session for something. Returns the session as it is afterwards.
 fn ask(sessions: &Sessions, info: &SessionInfo, method: Method) -> Result<SessionInfo, SessionError> {
     match sessions.ask(info.pid, method) {
         Ok(SessionReply::Session(info)) => Ok(*info),

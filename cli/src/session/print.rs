@@ -9,11 +9,11 @@ use serde::Serialize;
 
 /// The digits of an id in a table.
 const SHORT_ID: usize = 8;
-/// The columns, the command apart.
+/// The number of columns, without the command.
 const COLUMNS: usize = 7;
 
 pub fn json(value: &(impl Serialize + ?Sized)) -> String {
-    // Strings, numbers and structures of them: serializing them cannot fail.
+    // Serializing strings, numbers and structures of them cannot fail.
     let json = serde_json::to_string_pretty(value).unwrap_or_default();
     shown_json(&json).into_owned() + "\n"
 }

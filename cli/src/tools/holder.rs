@@ -27,9 +27,9 @@ impl Holder {
     }
 }
 
-/// Returns who holds a tool. The plugin of the gate asks about every tool. Only commands run in a guard: on the
-/// gateway's host if the gateway's SHELL starts the guard, which the configuration does not say, and on a node,
-/// where the node's guard holds them.
+/// Returns who holds a tool. The plugin of the gate asks about every tool. Only commands run in a guard. On the
+/// gateway's host, they do so if the gateway's SHELL starts the guard, which the configuration does not say. On a
+/// node, the node's guard holds them.
 pub fn holder(tool: &str, whose: &AskerArgs, computed: &Computed) -> Holder {
     let host = computed.settings.exec_host(&computed.tools.agent);
     let is_held = match host {

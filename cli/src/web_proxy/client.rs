@@ -69,7 +69,7 @@ impl Client {
         self.link.ask(&question, || self.left()).await
     }
 
-    /// Waits until the client closes its connection, or its direction of it: a human need not be asked then.
+    /// Waits until the client closes its connection, or only its sending side. Then no human need be asked.
     async fn left(&self) {
         let Some(socket) = &self.socket else { return std::future::pending().await };
         loop {

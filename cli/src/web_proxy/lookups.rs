@@ -24,8 +24,8 @@ use super::supervisor_link::SupervisorLink;
 const TTL: u32 = 5;
 /// The longest message that is read, as EDNS has it: a question has at most 255 bytes of name.
 const MAX_QUESTION: usize = 1232;
-/// The most datagrams that are answered at a time. One from outside of the tree takes a place until that is
-/// certain.
+/// The most datagrams that are answered at a time. A datagram from outside of the tree takes a place until it is
+/// certain that it is from outside.
 const MAX_ANSWERS: usize = 256;
 /// How long a connection of TCP may be silent.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(30);
@@ -100,7 +100,7 @@ async fn answer(link: &SupervisorLink, from: WebPeer, question: &[u8]) -> Option
     answer.to_vec().ok()
 }
 
-/// The answer to a message that has not one question, or is too long; `None` if it is no question.
+/// The answer to a message that does not have exactly one question, or is too long; `None` if it is no question.
 fn malformed(question: &[u8]) -> Option<Vec<u8>> {
     let (id, kind) = (question.first_chunk()?, question.get(2)?);
     let is_query = kind & 0x80 == 0;

@@ -23,7 +23,7 @@ const CHUNK: usize = 64 * 1024;
 const MAX_COPIED: usize = 256 * 1024;
 /// A tunnel ends after this time without data.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(3600);
-/// The same, after one side has closed its direction.
+/// After one side has closed its direction, a tunnel ends after this time without data.
 const HALF_CLOSED_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// A connection to a host, counted. The counts are reported when this is dropped.

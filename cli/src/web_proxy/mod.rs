@@ -152,8 +152,8 @@ fn standard_sockets() -> Result<(UnixStream, TcpListener), ProxyError> {
     Ok((channel.into(), listener.into()))
 }
 
-/// Gives up the rights that connecting and looking names up do not need, and allows as many descriptors as there may
-/// be.
+/// Gives up the rights that connecting and looking names up do not need, and raises the limit of open descriptors to
+/// its maximum.
 fn give_up_rights() -> io::Result<()> {
     rustix::thread::set_no_new_privs(true)?;
     guard_shim::clear_capabilities()?;

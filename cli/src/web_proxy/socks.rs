@@ -1,4 +1,4 @@
-//! SOCKS5 (RFC 1928), for programs that do not speak HTTP to a proxy: a tunnel, as by CONNECT.
+//! SOCKS5 (RFC 1928), for programs that do not speak HTTP to a proxy. It opens a tunnel, like CONNECT.
 
 use std::io;
 use std::rc::Rc;

@@ -24,7 +24,7 @@ impl Splice {
     /// EMFILE, ENFILE: no descriptors are left.
     pub(super) fn new() -> io::Result<Splice> {
         let (from, into) = pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)?;
-        // Without the larger size it is slower.
+        // If the kernel refuses the larger size, the pipe is only slower.
         let _ = fcntl_setpipe_size(&into, CAPACITY);
         Ok(Splice { from, into })
     }

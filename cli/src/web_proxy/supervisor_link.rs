@@ -16,14 +16,14 @@ use tokio::net::UnixStream;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::mpsc;
 
-/// The proxy may accept a connection before the supervisor has registered the client, which it does right after its
-/// connect(2). So an unknown client is asked about again after this time.
+/// The supervisor registers a client right after the connect(2), so the proxy may accept the connection before that.
+/// An unknown client is asked about again after this time.
 const UNKNOWN_RETRY: Duration = Duration::from_millis(10);
-/// How many times that is repeated before a client counts as one from outside of the tree.
+/// How many times the question is repeated before a client counts as one from outside of the tree.
 const UNKNOWN_RETRIES: u32 = 200;
 
-/// The same number for a look-up. It is smaller: the supervisor registers the look-up's socket before anything
-/// can be sent.
+/// The same number for a look-up. It is smaller, because the supervisor registers the look-up's socket before
+/// anything can be sent.
 const UNKNOWN_LOOKUPS: u32 = 20;
 
 /// The channel to the supervisor.
@@ -162,7 +162,7 @@ impl SupervisorLink {
     }
 }
 
-/// What `ask` is answered about a client, once the client is known.
+/// Returns the answer that `ask` gets about a client, once the client is known.
 async fn known(retries: u32, ask: impl AsyncFn() -> Option<WebVerdict>) -> Result<WebVerdict, NotAllowed> {
     for _ in 0..retries {
         match ask().await.ok_or_else(ended)? {

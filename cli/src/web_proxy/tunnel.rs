@@ -100,7 +100,7 @@ async fn opening(client: &mut TcpStream, first: &mut Vec<u8>) -> io::Result<Name
     }
 }
 
-/// Why a client's first message of TLS is not for the host that was judged, if so.
+/// Returns why a client's first message of TLS is not for the host that was judged; `None` if it is.
 fn refusal(grant: &WebGrant, found: NamedServer) -> Option<RefusalReason> {
     match found {
         NamedServer::Name(name) => {

@@ -16,8 +16,8 @@ fn members_of_the_tree_are_turned_away() {
     assert!(matches!(approvals.manager().find(&id), Ok(guard_approvals::outcome::Lookup::Pending(_))));
 }
 
-/// SO_PEERCRED names the process that connected (unix(7)). When it has ended, its number says nothing about the
-/// process that holds its descriptor now.
+/// SO_PEERCRED names the process that connected (unix(7)). When that process has ended, its number says nothing about
+/// the process that holds the descriptor now.
 #[test]
 fn a_peer_that_has_ended_answers_nothing() {
     let state = state();
@@ -47,7 +47,7 @@ except OSError:
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
     let mut input = child.stdin.take().unwrap();
     assert_eq!(lines.next().unwrap().unwrap(), "ready");
-    // These connections use up all that are served at once. The next connection waits until it is accepted.
+    // These are as many connections as are served at once. The next connection waits until it is accepted.
     let silent: Vec<_> = (0..32).map(|_| UnixStream::connect(socket(&state)).unwrap()).collect();
     input.write_all(b"\n").unwrap();
     assert_eq!(lines.next().unwrap().unwrap(), "ended");

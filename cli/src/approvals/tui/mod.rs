@@ -114,7 +114,7 @@ impl Screen {
         }
     }
 
-    /// Keeps the selection on its row or, where that has gone, on the row now in its position.
+    /// Keeps the selection on its row. If that row has gone, selects the row that is now in its position.
     pub fn follow(&mut self, queue: &Queue, now: Instant) {
         let rows = queue.rows();
         if let Some(armed) = &self.armed {

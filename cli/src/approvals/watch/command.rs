@@ -86,8 +86,8 @@ pub fn outside() -> Result<(), WatchError> {
     guard_above(own).map_or(Ok(()), |guard| Err(WatchError::Inside(guard)))
 }
 
-/// Shows the questions of every guard until interrupted, and those on the approvals socket if this process
-/// serves that.
+/// Shows the questions of every guard, and those on the approvals socket if this process serves it. Ends when it is
+/// interrupted.
 ///
 /// # Errors
 /// Returns an I/O error of the socket, the terminal or standard output.
@@ -185,8 +185,8 @@ impl Watching {
         Ok(Act::Nothing)
     }
 
-    /// Answers a row of the page. To allow, the row must still have the version that was shown. To deny, any
-    /// version will do: otherwise a row that changes all the time could not be denied.
+    /// Answers a row of the page. To allow, the row must still have the version that was shown. A denial is taken for
+    /// any version, so that a row that changes all the time can be denied.
     fn choose(&mut self, choice: Choice) -> io::Result<()> {
         let Choice { key, version, decision, outcome } = choice;
         let why = match self.queue.get(&key) {

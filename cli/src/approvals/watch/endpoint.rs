@@ -52,8 +52,9 @@ pub struct WatchSocket {
 }
 
 impl WatchSocket {
-    /// Binds the socket where guards and nodes ask. `state` is the real path of the state directory, `home` what `~`
-    /// means. Call it while the process has one thread: it changes the umask of the whole process.
+    /// Binds the socket where guards and nodes ask. `state` is the real path of the state directory, and `home` is
+    /// the directory that `~` means. Call it while the process has one thread: it changes the umask of the whole
+    /// process.
     ///
     /// # Errors
     /// When another process serves the socket already, or something else is at its path.
@@ -142,7 +143,7 @@ fn is_socket(stat: &Stat) -> bool {
     FileType::from_raw_mode(stat.st_mode) == FileType::Socket
 }
 
-/// Takes the lock: one watcher for each state directory.
+/// Takes the lock, so that each state directory has one watcher.
 fn lock(state: &Path) -> Result<OwnedFd, WatchSocketError> {
     let failed =
         |error| WatchSocketError::Failed { what: "lock", path: shown(state.as_os_str().as_bytes()), error };

@@ -217,7 +217,7 @@ impl QueueRow {
     /// Whether the row permits this decision.
     ///
     /// # Errors
-    /// Why it does not.
+    /// Why the row does not permit it.
     pub fn can(&self, decision: Decision) -> Result<(), CannotAnswer> {
         let Some(approval) = &self.approval else {
             return word(decision).map(drop).ok_or(CannotAnswer::NoWord);

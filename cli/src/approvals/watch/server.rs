@@ -22,7 +22,7 @@ use super::admission::Admission;
 use super::event::{Sender, WatchEvent};
 use super::queue::Key;
 
-/// The longest request line, in bytes (OpenClaw's companion on macOS: the same).
+/// The longest request line, in bytes. OpenClaw's companion on macOS has the same limit.
 pub const MAX_BYTES: u64 = 256_000;
 /// How many connections are open at a time; further ones wait.
 const MAX_CONNECTIONS: usize = 256;
@@ -33,7 +33,7 @@ const QUESTION_TIMEOUT: Duration = Duration::from_secs(60 * 60);
 /// How often the server checks whether a peer has gone. The peer has half-closed the connection, so a read
 /// cannot tell whether it has gone.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
-/// The longest id, in bytes (OpenClaw 2026.9.6: the same).
+/// The longest id, in bytes. OpenClaw 2026.9.6 has the same limit.
 const MAX_ID_LEN: usize = 128;
 
 /// The server of the socket.
@@ -54,7 +54,7 @@ impl Drop for Pass {
     }
 }
 
-/// Reports when dropped that the connection has ended.
+/// Reports, when it is dropped, that the connection has ended.
 struct CloseNotice<'s>(&'s Sender, Option<(Key, u64)>);
 
 impl Drop for CloseNotice<'_> {

@@ -65,7 +65,7 @@ pub enum ServeError {
     Output(io::Error),
 }
 
-/// Serves the page until interrupted. If one is served already, prints a link to that.
+/// Serves the page until interrupted. If the page is served already, prints a link to it.
 ///
 /// # Errors
 /// When the page cannot be served.

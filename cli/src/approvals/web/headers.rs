@@ -7,8 +7,8 @@ use axum::http::header::{
 };
 use axum::response::Response;
 
-/// Allows scripts and styles from the page's own files only, and no framing. Trusted Types keep the page's own scripts,
-/// too, from making script URLs or markup of a text.
+/// Allows scripts and styles from the page's own files only, and no framing. Trusted Types also keep the page's own
+/// scripts from turning a text into script URLs or markup.
 const CONTENT: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; \
     img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; \
     require-trusted-types-for 'script'; trusted-types 'none'";

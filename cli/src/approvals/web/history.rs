@@ -7,9 +7,9 @@ use guard_supervisor::config::options::Options;
 use guard_supervisor::config::{self, SetupError};
 use serde::{Deserialize, Serialize};
 
-/// Entries in one response.
+/// The most entries in one response.
 const PAGE: usize = 50;
-/// Lines that are scanned for one response; the next request continues there.
+/// The most lines that are scanned for one response. The next request continues after them.
 const MAX_SCANNED: usize = 20_000;
 /// A longer search text is cut to this length, in characters.
 const MAX_LEN: usize = 200;

@@ -66,7 +66,7 @@ impl Links {
 
 impl Drop for Links {
     fn drop(&mut self) {
-        // Another process may have replaced the socket file: that one stays.
+        // If another process has replaced the socket file, the new file stays.
         let now = statat(&self.directory, NAME, AtFlags::SYMLINK_NOFOLLOW);
         if now.is_ok_and(|stat| (stat.st_dev, stat.st_ino) == self.made) {
             let _ = unlinkat(&self.directory, NAME, AtFlags::empty());

@@ -143,7 +143,7 @@ impl WebView {
         }
         self.seen = rows.iter().map(|(key, row)| ((*key).clone(), row.version)).collect();
         let cards = rows.iter().filter_map(|(key, row)| WebCard::from_row(key, row)).collect();
-        // Strings, numbers and lists of them: nothing that could fail.
+        // Serializing strings, numbers and lists of them cannot fail.
         let text = serde_json::to_string(&All { cards, notes: &self.notes }).unwrap_or_default();
         self.snapshot.send_replace(text.into());
         (self.is_stale, self.written) = (false, Some(Instant::now()));

@@ -81,7 +81,7 @@ impl Origin {
         &self.origin
     }
 
-    /// The cookie's name. Each page has its own, for all ports of a host share their cookies.
+    /// The cookie's name. Each page has its own, because all ports of a host share their cookies.
     pub fn cookie(&self) -> &str {
         &self.cookie
     }

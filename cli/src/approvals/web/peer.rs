@@ -27,10 +27,10 @@ pub enum Away {
 pub fn check(own: SocketAddr, peer: SocketAddr) -> Result<(), Away> {
     match (SocketPair { own, peer }).check(None) {
         Ok(()) => Ok(()),
-        // No process that this one may inspect has the socket, and members of a tree cannot hide theirs. So the
+        // No process that this one may inspect has the socket, and a member of a tree cannot hide its sockets. So the
         // peer is a sandboxed browser, a browser that root runs as a service, or sshd, which forwards a remote
-        // browser's connection (`ssh -L`). Members of a tree cannot get here, since their guards deny them the
-        // address; the link, the cookie and the key protect the rest.
+        // browser's connection (`ssh -L`). A member of a tree cannot get here, because its guard denies it the
+        // address. The link, the cookie and the key protect the page from every other process.
         Err(GatewayRejected::Unseen) => Ok(()),
         Err(GatewayRejected::OtherUser(user)) => Err(Away::OtherUser(user)),
         Err(GatewayRejected::Member(pid)) => Err(Away::Member(pid)),

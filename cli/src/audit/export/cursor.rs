@@ -29,7 +29,7 @@ pub struct Cursor {
     file: File,
 }
 
-/// The file's path: one for each collector, and another one for denials alone.
+/// The file's path. Each collector has a file of its own, and another one for denials alone.
 fn path(files: &Files, to: &str) -> PathBuf {
     files.directory().join(format!("export-{}", Hash::digest(to.as_bytes()).short()))
 }

@@ -106,7 +106,7 @@ where
     }
 }
 
-/// Whether to retry, when, and what to do about it. None for a success.
+/// Whether to retry, when, and what to do about the failure; `None` for a success.
 fn failure<B>(response: &Response<B>) -> Option<(bool, Option<Duration>, String)> {
     let status = response.status();
     let text = |name| response.headers().get(name).and_then(|value| value.to_str().ok()).map(str::to_owned);

@@ -24,7 +24,7 @@ use http::{Failure, Headers, post};
 /// The limits of a batch: lines, and bytes.
 const LINES: usize = 512;
 const BYTES: usize = 1 << 20;
-/// How often a batch is tried.
+/// How many times a batch is tried.
 const MAX_TRIES: u32 = 5;
 /// The first pause between tries; each further one is twice as long.
 const MIN_RETRY_INTERVAL: Duration = Duration::from_millis(500);
@@ -84,7 +84,7 @@ pub fn export(path: &Path, options: &ExportOptions<'_>) -> Result<(), ExportErro
     }
     let since = options.since.map(since).transpose()?;
     let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-    // Reports a missing log as such.
+    // If there is no log, this returns the error that says so.
     Follow::after(&path, [0; LogPart::ALL.len()])?;
     let to = format!("{endpoint}{}", if options.denied { " denied" } else { "" });
     let mut cursors = Vec::new();

@@ -65,7 +65,7 @@ fn a_line_that_is_known_must_be_there() {
     let log = Log::open(&written.path()).unwrap();
     let id = log.latest().next().unwrap().unwrap().id;
     assert!(verify(&written.path(), Some(&id.short())).unwrap().whole);
-    // The whole log rewritten: this cannot be detected.
+    // The whole log is rewritten, which cannot be detected.
     fs::remove_dir_all(written.directory.path().join("log.d")).unwrap();
     fs::remove_file(written.path()).unwrap();
     written.write(1..11, ROOMY);

@@ -32,7 +32,7 @@ struct LogWalk<'l> {
     gaps: Vec<Gap>,
     /// The file and end offset of the line that the head names, once it was seen.
     head: Option<(usize, u64)>,
-    /// Whether a file begins where the log begins according to the head.
+    /// Whether a file begins with the line that the head names as the first of the log.
     is_rooted: bool,
 }
 
@@ -184,7 +184,7 @@ impl LogWalk<'_> {
         };
         match self.head {
             Some((file, end)) => {
-                // If the line is in an older file, a rotation was interrupted: no finding.
+                // If the line is in an older file, a rotation was interrupted, which is no finding.
                 if file + 1 == self.log.files.len() && end != head.length {
                     let text = format!(
                         "by the head the log ends at byte {}, but its last line ends at {end}",

@@ -17,7 +17,7 @@ pub struct FileQuestion {
     #[serde(rename = "op")]
     _op: IgnoredAny,
     path: String,
-    /// Ignored: accepted so that every question may carry it. The path is absolute.
+    /// Ignored, because the path is absolute. It is accepted so that every question may carry it.
     #[serde(rename = "cwd")]
     _cwd: Option<IgnoredAny>,
 }

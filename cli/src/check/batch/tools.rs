@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use super::error::QuestionError;
 
-/// The plugins of a question that names none: those for which OpenClaw's own answers were computed.
+/// The plugins that count if a question names none. OpenClaw's own answers were computed for them.
 const EXAMPLE_PLUGINS: [(&str, &str); 6] = [
     ("my_tool", "my-plugin"),
     ("other_tool", "my-plugin"),
@@ -37,7 +37,7 @@ pub struct ToolsQuestion {
     plugins: Option<BTreeMap<String, String>>,
 }
 
-/// Who asks, with the names that OpenClaw's code has for it.
+/// Who asks. The names of the fields are those of OpenClaw's code.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct ContextQuestion {

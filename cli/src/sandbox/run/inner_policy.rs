@@ -46,7 +46,7 @@ pub fn text(
     exec.insert("security".to_owned(), in_force.security().as_str().into());
     exec.insert("ask".to_owned(), in_force.ask().as_str().into());
     exec.insert("askFallback".to_owned(), in_force.ask_fallback().as_str().into());
-    // What a mode stands for is in the three keys above.
+    // The three keys above say what a mode stands for.
     exec.remove("mode");
     let mut agents = Map::new();
     for (name, agent) in operators["agents"].as_object().into_iter().flatten() {
@@ -81,7 +81,7 @@ pub fn text(
         "audit": { "path": format!("{STATE}/audit.jsonl"), "onError": "continue" },
     });
     let text = serde_json::to_string_pretty(&policy).unwrap_or_default();
-    // It must be valid before a container starts.
+    // The policy must be valid before a container starts.
     Document::parse("the policy for the container", &text).map_err(|problems| {
         let first = problems.first().map(ToString::to_string).unwrap_or_default();
         SandboxError::Place(format!("no policy can be made for the container: {}", shown(first.as_bytes())))
@@ -93,7 +93,7 @@ fn section(document: &Value, name: &str) -> Map<String, Value> {
     document.get(name).and_then(Value::as_object).cloned().unwrap_or_default()
 }
 
-/// From where programs may be started: the image's programs, what is mounted, and the directories in memory.
+/// The rules of the file map: for the image's programs, for what is mounted, and for the directories in memory.
 fn rules(sandbox: &SessionSandbox) -> Map<String, Value> {
     let SessionSandbox { settings, layout, .. } = sandbox;
     let mut rules: Map<_, _> = PROGRAMS.iter().map(|pattern| ((*pattern).to_owned(), json!("r-x"))).collect();

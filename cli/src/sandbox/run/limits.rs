@@ -84,7 +84,7 @@ fn read(text: &str) -> Option<u64> {
     };
     let number: f64 = digits.parse().ok()?;
     let bytes = number * 1024_f64.powi(i32::try_from(power).ok()?);
-    // Above 2^53 no limit is meant.
+    // A number of bytes above 2^53 is not meant as a limit.
     (bytes.is_finite() && (0.0..9e15).contains(&bytes)).then_some(bytes as u64)
 }
 

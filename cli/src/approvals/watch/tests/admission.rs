@@ -1,4 +1,4 @@
-//! Which requests the gate admits.
+//! Which requests are admitted.
 
 use std::time::{Duration, Instant};
 
@@ -128,7 +128,7 @@ fn one_process_cannot_use_up_the_request_limit() {
     assert!(admission.admit_request(2, now));
     let later = now + Duration::from_secs(1);
     assert_eq!((0..1000).filter(|_| admission.admit_request(1, later)).count(), 20);
-    // Nor can one process hold all connections.
+    // One process cannot hold all connections either.
     assert_eq!((0..1000).filter(|_| admission.enter(1)).count(), 96);
     assert!(admission.enter(2));
     admission.disconnected(1);

@@ -143,7 +143,7 @@ fn an_answer_needs_its_key_and_enter() {
         let mut seat = seat(&questions());
         assert_eq!(seat.keys(keys), Act::Nothing, "{keys:?}");
     }
-    // Control or Alt makes it another key.
+    // With Control or Alt, `y` is another key.
     let mut seat = seat(&questions());
     let held = KeyEvent::new(KeyCode::Char('y'), KeyModifiers::ALT);
     seat.screen.key(held, &seat.queue, seat.now);
@@ -158,7 +158,7 @@ fn pasted_text_is_no_answer() {
     let press = |code| KeyEvent::new(code, KeyModifiers::NONE);
     assert_eq!(seat.screen.key(press(KeyCode::Char('y')), &seat.queue, seat.now), Act::Nothing);
     assert_eq!(seat.screen.key(press(KeyCode::Enter), &seat.queue, seat.now), Act::Nothing);
-    // Nor does a second Enter of the same paste: the prepared answer is gone, and Enter alone means no.
+    // A second Enter of the same paste does not answer either: the prepared answer is gone, and Enter alone means no.
     seat.now += SECOND;
     assert_eq!(seat.screen.key(press(KeyCode::Enter), &seat.queue, seat.now), Act::Nothing);
 }
