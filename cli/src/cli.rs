@@ -92,8 +92,8 @@ pub enum Task {
             openclaw-guard allow write '~/x/**'\n  \
             openclaw-guard allow exec nc\n  \
             openclaw-guard allow --help\n\n\
-            Comments and order stay as they are. If something else would still deny it, nothing\n\
-            is written.\n\n\
+            Comments and order stay as they are. If something else would still deny the access,\n\
+            nothing is written.\n\n\
             Exit status: 0 it is allowed, 1 something else still denies it, 125 error."
     )]
     Allow(edit::command::Allow),

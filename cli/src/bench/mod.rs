@@ -27,7 +27,7 @@ pub struct BenchArgs {
     /// Print the medians as JSON, in nanoseconds
     #[arg(long)]
     json: bool,
-    /// The number of runs
+    /// The number of rounds, each native and guarded
     #[arg(long, value_name = "N", default_value_t = 7, value_parser = clap::value_parser!(u32).range(1..=1000))]
     rounds: u32,
     /// The measurement itself, which this command starts: make the calls, and print how long each takes

@@ -47,10 +47,10 @@ pub struct CheckArgs {
     /// May a program listen on this TCP address?
     #[arg(long, value_name = "ADDRESS", group = "question")]
     pub bind: Option<SocketAddr>,
-    /// Answer the questions on standard input; use paths as they are, without looking at the disk
+    /// Answer the questions on standard input; take paths as they are written
     #[arg(long, group = "question")]
     pub batch: bool,
-    /// May this command be run? One argument that is not a program's name is a shell command line
+    /// May this command be run? A single argument that does not name a program is read as a shell command line
     #[arg(last = true, value_name = "CMD", group = "question")]
     pub command: Vec<OsString>,
 }

@@ -65,7 +65,7 @@ pub enum GateCommand {
     openclaw-guard --observe gate serve            deny nothing, log what would be denied\n  \
     systemctl --user enable --now openclaw-guard-gate\n\n\
     Changes of guard.json and openclaw.json take effect from the next call on.\n\n\
-    While it does not run, the plugin blocks every call.\n\n\
+    While `gate serve` does not run, the plugin blocks every call.\n\n\
     Exit status: 125 error. Otherwise it runs until a signal ends it.")]
 pub struct ServeArgs {
     /// Do not judge the text of commands: the gateway's SHELL is the guard, which judges what they start

@@ -15,7 +15,7 @@ use super::print;
     openclaw-guard completions zsh > ~/.zfunc/_openclaw-guard\n  \
     openclaw-guard completions fish > ~/.config/fish/completions/openclaw-guard.fish\n\n\
     Create the directory if it does not exist. For zsh, ~/.zshrc needs `fpath+=~/.zfunc` before\n\
-    `autoload -U compinit && compinit`. For one bash: eval \"$(openclaw-guard completions bash)\".\n\n\
+    `autoload -U compinit && compinit`. For this bash only: eval \"$(openclaw-guard completions bash)\".\n\n\
     Exit status: 0, 125 the output cannot be written.")]
 pub struct CompletionsArgs {
     /// The shell

@@ -25,7 +25,7 @@ pub struct NodeArgs {
     /// The gateway's URL [default: that of approvals.gateway]
     #[arg(long, value_name = "WS", value_parser = GatewayUrl::parse, value_hint = ValueHint::Url)]
     pub url: Option<GatewayUrl>,
-    /// The node's name there [default: node.displayName, or the host's name]
+    /// The node's name at the gateway [default: node.displayName, or the host's name]
     #[arg(long, value_name = "NAME")]
     pub display_name: Option<String>,
     /// Offer only these of node.commands

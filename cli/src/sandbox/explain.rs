@@ -25,7 +25,7 @@ const DOCUMENTS: &str = "https://docs.openclaw.ai/sandbox";
     openclaw-guard sandbox explain\n  \
     openclaw-guard sandbox explain --session-key agent:main:telegram:group:-100\n  \
     openclaw-guard --agent work sandbox explain --json | jq .sandbox.sessionIsSandboxed\n\n\
-    Without --session-key it is the agent's main session. --json has the keys of\n\
+    Without --session-key, the session is the agent's main session. --json has the keys of\n\
     `openclaw sandbox explain --json`, and the keys `why`, `container` and `refused`.\n\n\
     Exit status: 0; 125 when openclaw.json cannot be used.")]
 pub struct ExplainArgs {

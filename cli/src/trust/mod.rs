@@ -28,7 +28,7 @@ use serde_json::{Value, json};
     more.\n\n\
     Exit status: 0; 1 with --forget, if the file was not trusted; 125 error.")]
 pub struct TrustArgs {
-    /// The project's directory, or its file [default: the nearest, from here upward]
+    /// The project's directory, or its file [default: the nearest file, from here upward]
     #[arg(value_name = "PATH", value_hint = ValueHint::AnyPath)]
     path: Option<PathBuf>,
     /// List the trusted files

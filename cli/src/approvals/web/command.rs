@@ -35,8 +35,8 @@ const RETRY_INTERVAL: Duration = Duration::from_millis(100);
     openclaw-guard approvals serve --port 18780\n  \
     openclaw-guard approvals serve --address 127.0.0.1 --port 18780\n  \
     openclaw-guard -q approvals serve\n\n\
-    It prints a link that opens the page once, within ten minutes. If it runs already, it prints a\n\
-    link to the running page. With -q it prints no link, which suits a service.\n\n\
+    It prints a link that opens the page once, within ten minutes. If the page is served already, it\n\
+    prints a link to that page, and ends. With -q it prints no link, which suits a service.\n\n\
     Exit status: 0 after SIGINT or SIGTERM, or after printing a link to the running page; 125 error.")]
 pub struct ServeArguments {
     /// The port; 0 means any free port
