@@ -31,8 +31,8 @@ use crate::words;
 
 /// Run a command under a policy that decides about every program and file
 ///
-/// The kernel holds each execve and each system call with a path until the guard has decided. That applies to the command
-/// and to everything it starts. A denied call fails with EACCES, and one line on stderr says why.
+/// The kernel holds each execve, and each system call that opens or changes a file, until the guard has decided. That
+/// applies to the command and to everything it starts. A denied call fails with EACCES, and one line on stderr says why.
 #[derive(Debug, Parser)]
 #[command(
     version,

@@ -98,7 +98,7 @@ pub struct Options {
     pub tiers: Vec<Tier>,
     /// End the session at a limit (memory=2G, seconds=60); may be repeated
     ///
-    /// memory=2G, pids=256, openFiles=1024 or seconds=3600, as `limits` in guard.json, which it can only tighten.
+    /// memory=2G, pids=256, openFiles=1024 or seconds=3600. This option can only tighten `limits` in guard.json.
     #[arg(
         long = "limit",
         global = true,
