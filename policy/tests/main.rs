@@ -1,4 +1,5 @@
-//! What the engine answers. All of it is one program, because the gate would link each alone for seconds.
+//! What the engine answers. All these tests are one program: to link each file as a program of its own would cost the gate
+//! seconds.
 #![allow(missing_docs)]
 
 mod allowlist;

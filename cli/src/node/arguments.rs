@@ -11,7 +11,7 @@ use guard_supervisor::config::SetupError;
 
 use super::files::FilesError;
 
-/// Where the gateway is, and what this node is there.
+/// The gateway's URL, and this node's name, commands and directory.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:\n  \
     openclaw-guard node\n  \

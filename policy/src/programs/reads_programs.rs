@@ -1,6 +1,6 @@
 //! Programs that run what a file says, beyond the interpreters of [`super::inline_eval()`].
 //!
-//! "Allow always" cannot hold for them by their arguments: the file may change.
+//! The guard saves no "allow always" for such a program with its arguments: the file that they name may change.
 
 use super::interpreters::{EDITORS, EMACS};
 use super::name::{is_of, program_name};

@@ -36,7 +36,7 @@ pub enum FoundProfile {
 }
 
 impl FoundProfile {
-    /// Makes later policies be compiled with the profile. Returns whether there is a profile.
+    /// From now on, policies are compiled with the profile. Returns whether there is a profile.
     pub fn lay_over(&self, paths: &mut Paths) -> bool {
         let FoundProfile::Present(profile) = *self else { return false };
         paths.profile = Some(profile);

@@ -88,8 +88,8 @@ impl FastPath {
 
     /// Looks up the path, in one call that opens nothing.
     pub fn lookup(&self) -> FastLookup {
-        // O_DIRECTORY with O_WRONLY always fails: a directory cannot be opened for writing, and nothing else as a
-        // directory. The errno shows what is there.
+        // O_DIRECTORY with O_WRONLY always fails: a directory cannot be opened for writing, and anything else cannot be
+        // opened as a directory. The errno shows what is there.
         let never = OFlags::DIRECTORY | OFlags::WRONLY | OFlags::CLOEXEC | OFlags::NOCTTY | OFlags::NONBLOCK;
         let no_links = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
         match rustix::fs::openat2(CWD, &self.written[..], never, Mode::empty(), no_links) {

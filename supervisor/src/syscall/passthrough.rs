@@ -33,7 +33,7 @@ pub fn open(request: &Request<'_, '_>, dirfd: i32, path: &[u8], how: OpenHow) ->
     }
     let mut fast_path = FastPath::default();
     fast_path.spell(request.caller, dirfd, path, &request.guard.floor)?;
-    // Most writes are the broker's, whatever a lookup would find. So is a path with a link that leads elsewhere.
+    // The broker handles most writes, whatever a lookup would find, and each path with a link that leads elsewhere.
     let covers = |reach| request.guard.floor.covers(fast_path.real(), access, reach);
     if access.contains(Access::WRITE) && !covers(Target::Object) && !covers(Target::Entry) {
         return None;

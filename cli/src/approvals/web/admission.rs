@@ -1,10 +1,10 @@
 //! Which requests are served. `check` runs before every route. Routes that show or change anything take an
 //! [`Admitted`], which only a request with a session's cookie and key can become.
 //!
-//! The cookie alone is not enough. Browsers send it to every port of its address, so the server of a guarded program
-//! that the operator looks at may learn it; and SameSite treats all those ports as one site. So there is also a key
-//! that only the page has (it arrives in the fragment of a redirection, and is stored by origin), and every request
-//! must come from the page's own origin.
+//! The cookie alone is not enough. Browsers send it to every port of its address. So if the operator opens a page that
+//! a guarded program serves there, that program may learn the cookie; and SameSite treats all those ports as one site.
+//! So there is also a key that only the page has (it arrives in the fragment of a redirection, and is stored by
+//! origin), and every request must come from the page's own origin.
 //!
 //! Why: docs/decisions.md, "The page's cookie opens nothing alone."
 

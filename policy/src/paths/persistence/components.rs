@@ -52,8 +52,9 @@ pub struct Shape<'p> {
 }
 
 impl<'p> Shape<'p> {
-    /// A part of a repository, in the path that a component belongs to. Of the files that change by a lock, the guard
-    /// asks only about a configuration: a diff of a lock, or of the other files, which hold paths, would say nothing.
+    /// A part of a repository, in the path of the component `at`. git replaces some files by renaming a lock. Of those
+    /// files and their locks, the guard asks only about a configuration: to show how a lock changes, or a file that holds
+    /// paths, would say nothing.
     pub(super) fn of_git(holder: &'p [u8], kind: ShapeKind, at: &Component<'p>) -> Shape<'p> {
         let is_lock = at.last_name().is_some_and(|name| is_locked_name(name) && !is_config(name));
         Shape { set: Set::Git, holder, kind, may_be_asked: !is_lock }
