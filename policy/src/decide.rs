@@ -106,7 +106,7 @@ fn decide_git_config(
     new: &[u8],
     own: OwnGitParts<'_>,
 ) -> Verdict<'static> {
-    let shapes = policy.map.protected.shapes();
+    let shapes = policy.map.protected().shapes();
     let this_host = shapes.this_host();
     let asks = || shapes.asks(Set::Git) && key_diff(path, old, new, own, this_host).is_ok();
     // A submodule of the operator's must keep its work tree: with another one, hooks and files would be elsewhere.

@@ -223,15 +223,15 @@ impl Policy {
     /// Returns the places in which a rule or a saved answer lets the tree write.
     pub fn writable_places(&self) -> Vec<WritablePlace> {
         let is_writable = |rule: &&CompiledPattern| rule.rights.w == Grant::Yes;
-        let rules = self.map.rules.iter().filter(is_writable).map(|rule| &rule.glob);
-        let answers = self.map.answers.iter().filter(|answer| answer.bits.contains(Bits::W));
+        let rules = self.map.rules().iter().filter(is_writable).map(|rule| &rule.glob);
+        let answers = self.map.answers().iter().filter(|answer| answer.bits.contains(Bits::W));
         let globs = rules.chain(answers.map(|answer| &answer.glob));
         let place = |glob: &Glob| match glob.wildcards() {
             deep if deep == "**" && glob.literal().ends_with(b"/") => glob.top().to_vec().into(),
             pattern => WritablePlace { literal: glob.literal().to_vec(), pattern },
         };
         let mut places: Vec<WritablePlace> = globs.map(place).collect();
-        if self.map.default.w == Grant::Yes {
+        if self.map.default().w == Grant::Yes {
             places.push(b"/".to_vec().into());
         }
         places.sort_unstable();
@@ -241,13 +241,13 @@ impl Policy {
 
     /// True when the policy knows that an earlier run could write at this real path.
     pub fn knows_written(&self, path: &[u8]) -> bool {
-        self.map.earlier_runs.may_write(path)
+        self.map.earlier_runs().may_write(path)
     }
 
     /// Returns the policy for a host on which runs could write these places, too.
     pub fn with_written(&self, places: Vec<Vec<u8>>) -> Policy {
         let mut policy = self.clone();
-        policy.map.earlier_runs.extend(places);
+        policy.map.add_written(places);
         policy
     }
 
@@ -255,7 +255,7 @@ impl Policy {
     /// protected or denied. A link would put it elsewhere, where the tree could write it, or could read what is written there
     /// later, such as a token.
     pub fn keeps_below(&self, path: &[u8]) -> Option<Reason<'_>> {
-        let protected = self.map.protected.any_below(path);
+        let protected = self.map.protected().any_below(path);
         protected.map(|entry| entry.reason.to_reason()).or_else(|| self.denied_below(path))
     }
 
@@ -271,12 +271,12 @@ impl Policy {
 
     /// True when something is protected by its shape, wherever it is: then no directory may be written as a whole.
     pub fn protects_shapes(&self) -> bool {
-        !self.map.protected.shapes().is_empty()
+        !self.map.protected().shapes().is_empty()
     }
 
     /// What is protected by its shape in a real path.
     pub fn shapes<'p>(&self, path: &'p [u8]) -> Vec<Shape<'p>> {
-        self.map.protected.shapes().all(path)
+        self.map.protected().shapes().all(path)
     }
 
     /// Whether a real path lies among installed packages, where only git's shapes count.
@@ -286,41 +286,41 @@ impl Policy {
 
     /// Why a shape is protected; `None` if its set is off.
     pub fn shape_reason(&self, shape: &Shape<'_>) -> Option<Reason<'_>> {
-        self.map.protected.shapes().reason(shape.set).map(CompiledReason::to_reason)
+        self.map.protected().shapes().reason(shape.set).map(CompiledReason::to_reason)
     }
 
     /// What a directory or a link at this real path would lead to: something protected by its shape that may lie below.
     pub fn leads_to_shape<'p>(&self, path: &'p [u8]) -> Option<Shape<'p>> {
-        self.map.protected.shapes().leads_to(path)
+        self.map.protected().shapes().leads_to(path)
     }
 
     /// Every name on the way to something that is protected by its shape, without the names that hold a star. A
     /// directory that cannot be listed may have these names.
     pub fn names_of_shapes(&self) -> BTreeSet<Vec<u8>> {
-        let patterns = self.map.protected.shapes().patterns();
+        let patterns = self.map.protected().shapes().patterns();
         let names = patterns.iter().flat_map(|(pattern, ..)| pattern.split('/'));
         names.filter(|name| !name.contains('*')).map(|name| name.as_bytes().to_vec()).collect()
     }
 
     /// The directories around this real path, any of which may be a git directory.
     pub fn directories_around<'p>(&self, path: &'p [u8]) -> Vec<Shape<'p>> {
-        self.map.protected.shapes().around(path)
+        self.map.protected().shapes().around(path)
     }
 
     /// What this real path is a protected part of, if a directory around it is a git repository.
     pub fn git_parts<'p>(&self, path: &'p [u8]) -> Vec<GitPart<'p>> {
-        self.map.protected.shapes().git_parts(path)
+        self.map.protected().shapes().git_parts(path)
     }
 
     /// What a directory at this real path would lead to: each directory around it that may be a git directory, and the one that
     /// holds what could lie below the path.
     pub fn git_leads<'p>(&self, path: &'p [u8]) -> Vec<(&'p [u8], &'p [u8])> {
-        self.map.protected.shapes().git_leads(path)
+        self.map.protected().shapes().git_leads(path)
     }
 
     /// The directory that a name made at this real path may turn into a git repository.
     pub fn marked_directory<'p>(&self, path: &'p [u8]) -> Option<&'p [u8]> {
-        self.map.protected.shapes().marked(path)
+        self.map.protected().shapes().marked(path)
     }
 
     /// The only TCP ports that may be connected to, in order; None where `network.connect.ports` does not say.
@@ -368,9 +368,9 @@ impl Policy {
     /// sentence with its rights. A pattern with a link in it appears twice: as written, and with the link resolved.
     pub fn listing(&self) -> impl Iterator<Item = (&str, Rights)> {
         let map = &self.map;
-        let of_projects = map.ceilings.iter().flat_map(Ceilings::entries);
-        let all = map.denies.iter().chain(of_projects).chain(map.protected.entries());
-        let all = all.chain(&map.rules).chain(&map.base);
+        let of_projects = map.ceilings().iter().flat_map(Ceilings::entries);
+        let all = map.denies().iter().chain(of_projects).chain(map.protected().entries());
+        let all = all.chain(map.rules()).chain(map.base());
         all.map(|e| (e.reason.text.as_str(), e.rights))
     }
 }

@@ -245,7 +245,7 @@ impl<'a> MapBuilder<'a> {
             let writable = |entry: &[u8]| {
                 let found = map.find(entry);
                 let is_asked_about = !found.is_protected() && !is_at_the_top(entry, self.paths.home);
-                let is_written = found.is_the_trees() || map.earlier_runs.may_write(entry);
+                let is_written = found.is_the_trees() || map.earlier_runs().may_write(entry);
                 is_written || self.is_of_many_runs && is_asked_about
             };
             // A rule that grants nothing may follow any link.

@@ -47,7 +47,7 @@ impl Profile {
         let is_denied = |secret: &&&str| {
             let Expanded { literal, pattern } = expand(secret, home);
             let path = [&literal, pattern.as_bytes()].concat();
-            map.denies.iter().any(|entry| entry.glob.covers(&path))
+            map.denies().iter().any(|entry| entry.glob.covers(&path))
         };
         let secret = self.content().own_secrets.iter().find(is_denied)?;
         let name = self.as_str();

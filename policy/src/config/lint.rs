@@ -12,15 +12,18 @@ impl Policy {
     /// file exists at a path.
     pub fn lint(&self, document: &Document, exists: &dyn Fn(&[u8]) -> bool) -> Vec<String> {
         let mut found = Vec::new();
-        let written =
-            self.map.rules.iter().filter(|rule| matches!(rule.reason.source, Source::Agent | Source::Global));
+        let written = self
+            .map
+            .rules()
+            .iter()
+            .filter(|rule| matches!(rule.reason.source, Source::Agent | Source::Global));
         for rule in written.filter(|rule| rule.rights != Rights::NONE) {
             found.extend(self.denied(&rule.glob, &rule.reason));
             if rule.rights.w != Grant::No {
                 found.extend(self.unwritable(&rule.glob, &rule.reason));
             }
         }
-        for answer in self.map.answers.iter() {
+        for answer in self.map.answers().iter() {
             found.extend(self.denied(&answer.glob, &answer.reason));
         }
         found.extend(self.programs.allowlist.missing(exists));
@@ -46,13 +49,13 @@ impl Policy {
 
     /// Warns if a denial covers everything that a pattern matches.
     fn denied(&self, glob: &Glob, reason: &CompiledReason) -> Option<String> {
-        let deny = self.map.denies.iter().find(|deny| deny.glob.covers_all_of(glob))?;
+        let deny = self.map.denies().iter().find(|deny| deny.glob.covers_all_of(glob))?;
         Some(format!("{}: has no effect, because all of it is denied ({})", reason.path, deny.reason.rule))
     }
 
     /// Warns if persistence withholds `w` from everything that a rule matches.
     fn unwritable(&self, glob: &Glob, reason: &CompiledReason) -> Option<String> {
-        let entry = self.map.protected.all_of(glob).filter(|entry| entry.rights.w == Grant::No)?;
+        let entry = self.map.protected().all_of(glob).filter(|entry| entry.rights.w == Grant::No)?;
         Some(format!("{}: grants no w, because {} denies it", reason.path, entry.reason.path))
     }
 }

@@ -65,7 +65,7 @@ pub fn shown_changes(
     new: &[u8],
     own: OwnGitParts<'_>,
 ) -> Option<Vec<String>> {
-    key_diff(path, old, new, own, policy.map.protected.shapes().this_host()).ok()
+    key_diff(path, old, new, own, policy.map.protected().shapes().this_host()).ok()
 }
 
 type Values<'e> = Vec<Option<&'e [u8]>>;

@@ -142,7 +142,7 @@ fn unused(policy: &Policy, proposal: &Proposal) -> Vec<String> {
         }
     }
     let rules =
-        policy.map.rules.iter().filter(|entry| entry.rights != Rights::NONE).map(|entry| &*entry.reason);
+        policy.map.rules().iter().filter(|entry| entry.rights != Rights::NONE).map(|entry| &*entry.reason);
     // A session that starts no programs consists of calls of tools, and can need no entry.
     let has_started = proposal.observations.iter().any(|seen| seen.used.meets(Used::STARTED));
     // The session does not record arguments, so it cannot show whether an entry with an `argPattern` was used.
@@ -240,8 +240,8 @@ impl Merging<'_> {
             self.policy.rights(new.literal())
         } else {
             let covers = |entry: &&CompiledPattern| entry.glob.below(directory) == Below::Everything;
-            let rule = self.policy.map.rules.iter().find(covers);
-            rule.map_or(self.policy.map.default, |entry| entry.rights)
+            let rule = self.policy.map.rules().iter().find(covers);
+            rule.map_or(self.policy.map.default(), |entry| entry.rights)
         };
         let yes = |grant| if grant == Grant::Yes { Grant::Yes } else { Grant::No };
         Permission(permission.0.join(Rights { r: yes(granted.r), w: yes(granted.w), x: yes(granted.x) }))
@@ -262,7 +262,7 @@ impl Merging<'_> {
             };
             entry.reason.source != Source::Builtin && withholds && is_over && meets()
         };
-        let rule = self.policy.map.rules.iter().find(takes).map(|entry| entry.reason.path.clone());
+        let rule = self.policy.map.rules().iter().find(takes).map(|entry| entry.reason.path.clone());
         // A denial comes before every rule. If it covers all that the new rule matches, the rule would have no effect.
         rule.or_else(|| {
             let all = |entry: &&CompiledPattern| {
@@ -272,7 +272,7 @@ impl Merging<'_> {
                     entry.glob.below(directory) == Below::Everything
                 }
             };
-            self.policy.map.denies.iter().find(all).map(|entry| entry.reason.path.clone())
+            self.policy.map.denies().iter().find(all).map(|entry| entry.reason.path.clone())
         })
     }
 

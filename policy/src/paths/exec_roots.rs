@@ -36,10 +36,10 @@ pub(crate) fn outermost(mut directories: Vec<Vec<u8>>) -> Vec<Vec<u8>> {
 
 fn from_map(map: &PathRules, warnings: &mut Vec<String>) -> Vec<Vec<u8>> {
     let mut roots = Vec::new();
-    if map.default.r == Grant::Yes && map.default.x != Grant::No {
+    if map.default().r == Grant::Yes && map.default().x != Grant::No {
         roots.push(b"/".to_vec());
     }
-    for entry in map.rules.iter() {
+    for entry in map.rules().iter() {
         if entry.rights.r != Grant::Yes || entry.rights.x == Grant::No {
             continue;
         }

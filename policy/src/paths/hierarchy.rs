@@ -58,7 +58,7 @@ impl Policy {
     /// Returns true when a rule or the base names this path itself, not a hierarchy around it, and grants `w`
     /// on it. The tree needs that for a socket that a process outside it serves.
     pub fn names(&self, path: &[u8]) -> bool {
-        let mut rules = self.map.rules.iter().chain(self.map.base.iter());
+        let mut rules = self.map.rules().iter().chain(self.map.base().iter());
         rules.any(|e| !e.glob.is_deep() && e.rights.w == Grant::Yes && e.glob.covers(path))
     }
 
@@ -74,8 +74,8 @@ impl Policy {
     /// Returns the names below `dir` without which [`Policy::is_uniform`] would hold for reading: as long as none of
     /// them exists, everything below `dir` may be read. `None` if there is no such list.
     pub fn unreadable_below(&self, dir: &[u8]) -> Option<Vec<Unreadable>> {
-        let of_projects = self.map.ceilings.iter().flat_map(Ceilings::denials);
-        let denies = self.map.denies.iter().chain(of_projects).map(|entry| &entry.glob);
+        let of_projects = self.map.ceilings().iter().flat_map(Ceilings::denials);
+        let denies = self.map.denies().iter().chain(of_projects).map(|entry| &entry.glob);
         let denies = denies.filter(|glob| glob.below(dir) != Below::Nothing);
         let mut names = denies.map(|glob| Unreadable::new(glob, dir)).collect::<Option<Vec<Unreadable>>>()?;
         names.sort_unstable();

@@ -120,7 +120,7 @@ fn closed<'p>(policy: &'p Policy, path: &[u8]) -> Option<&'p CompiledReason> {
 /// through it.
 fn closed_below<'p>(map: &'p PathRules, link: &Link<'_>) -> Option<&'p CompiledReason> {
     let is_around = is_below(link.path, link.target);
-    let shapes = map.protected.shapes();
+    let shapes = map.protected().shapes();
     // A link that names a protected shape is judged for that, whatever leads there.
     let may_be_led_to = |place: &Glob| is_around && !shapes.all(place.text().as_bytes()).is_empty();
     let kept = map.kept_below(link.target, may_be_led_to);
@@ -129,9 +129,9 @@ fn closed_below<'p>(map: &'p PathRules, link: &Link<'_>) -> Option<&'p CompiledR
 
 fn refusal<'p>(policy: &'p Policy, link: &Link<'_>) -> Option<LinkRefusal<'p>> {
     let (map, target) = (&policy.map, link.target);
-    let shapes = map.protected.shapes();
+    let shapes = map.protected().shapes();
     let homes = || shapes.homes().iter().map(Vec::as_slice).chain([&*policy.home]);
-    let is_protected = !map.protected.entries().is_empty();
+    let is_protected = !map.protected().entries().is_empty();
     let is_let_write = |path: &[u8]| map.find(path).rights.w == Grant::Yes;
     let is_open = !is_protected && homes().all(is_let_write);
     if !is_open && is_of_a_process(target) {

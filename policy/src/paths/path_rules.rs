@@ -19,26 +19,26 @@ use crate::verdict::{CompiledReason, Source};
 /// for. Finally project files take away, and persistence withholds `w`.
 #[derive(Clone, Debug)]
 pub(crate) struct PathRules {
-    pub(crate) denies: Vec<CompiledPattern>,
+    denies: Vec<CompiledPattern>,
     /// The longest pattern first.
-    pub(crate) rules: Vec<CompiledPattern>,
-    pub(crate) base: Vec<CompiledPattern>,
+    rules: Vec<CompiledPattern>,
+    base: Vec<CompiledPattern>,
     /// Places that may not be written, whatever grants it.
-    pub(crate) protected: ProtectedPaths,
+    protected: ProtectedPaths,
     /// The rights that the files of projects leave, whatever grants more.
-    pub(crate) ceilings: Vec<Ceilings>,
+    ceilings: Vec<Ceilings>,
     /// The index of the four lists above, in this order.
     index: Index,
     /// If misses are asked about, a bit that the default withholds is already `Ask` here.
-    pub(crate) default: Rights,
-    pub(crate) answers: Answers,
+    default: Rights,
+    answers: Answers,
     /// Where a denial is not worth a line, nor a question.
-    pub(crate) quiet: Vec<CompiledPattern>,
+    quiet: Vec<CompiledPattern>,
     default_reason: CompiledReason,
     /// The reason for a path that is not real, where nothing is granted.
     no_path: CompiledReason,
     /// Where earlier runs could write.
-    pub(crate) earlier_runs: EarlierRuns,
+    earlier_runs: EarlierRuns,
     /// The reason to ask again about a program or library that a saved answer allows, because it may have changed.
     outdated_answer: CompiledReason,
 }
@@ -104,6 +104,51 @@ impl PathRules {
         self
     }
 
+    /// The patterns that deny whatever a rule grants.
+    pub(crate) fn denies(&self) -> &[CompiledPattern] {
+        &self.denies
+    }
+
+    /// The rules, the longest pattern first.
+    pub(crate) fn rules(&self) -> &[CompiledPattern] {
+        &self.rules
+    }
+
+    /// The rules of the built-in policy, for what no rule covers.
+    pub(crate) fn base(&self) -> &[CompiledPattern] {
+        &self.base
+    }
+
+    /// The places that may not be written, whatever grants it.
+    pub(crate) fn protected(&self) -> &ProtectedPaths {
+        &self.protected
+    }
+
+    /// The rights that the files of projects leave.
+    pub(crate) fn ceilings(&self) -> &[Ceilings] {
+        &self.ceilings
+    }
+
+    /// The rights where no pattern applies.
+    pub(crate) fn default(&self) -> Rights {
+        self.default
+    }
+
+    /// The saved answers.
+    pub(crate) fn answers(&self) -> &Answers {
+        &self.answers
+    }
+
+    /// The patterns whose denials are not worth a line.
+    pub(crate) fn quiet(&self) -> &[CompiledPattern] {
+        &self.quiet
+    }
+
+    /// Where earlier runs could write.
+    pub(crate) fn earlier_runs(&self) -> &EarlierRuns {
+        &self.earlier_runs
+    }
+
     /// Returns the map with these ceilings.
     pub(crate) fn with_ceilings(self, ceilings: Vec<Ceilings>) -> PathRules {
         PathRules { ceilings, ..self }
@@ -122,6 +167,11 @@ impl PathRules {
     /// Returns the map for a host with these earlier runs.
     pub(crate) fn with_earlier_runs(self, earlier_runs: EarlierRuns) -> PathRules {
         PathRules { earlier_runs, ..self }
+    }
+
+    /// Adds places where earlier runs could write.
+    pub(crate) fn add_written(&mut self, places: Vec<Vec<u8>>) {
+        self.earlier_runs.extend(places);
     }
 
     /// Returns the map with these quiet patterns.

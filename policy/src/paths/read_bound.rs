@@ -74,7 +74,7 @@ pub(crate) fn judge_size<'p>(
     let Some(bound) = bound else { return allow(found.r.to_reason()) };
     // A path that is not real has no rights, whatever pattern it looks like.
     let may_be_of_base = found.rights.r != Grant::No && !found.is_the_trees();
-    let mut base = map.base.iter().filter(|_| may_be_of_base);
+    let mut base = map.base().iter().filter(|_| may_be_of_base);
     match base.find(|entry| entry.rights.r == Grant::Yes && entry.glob.covers(path)) {
         Some(entry) => allow(entry.reason.to_reason()),
         None => bound.judge(size),

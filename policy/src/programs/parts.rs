@@ -46,7 +46,7 @@ impl Policy {
     /// such a file.
     pub fn named_by_answer(&self, exec: &Exec<'_>) -> Vec<NamedFile> {
         let is_by_answer = || self.entry(exec).is_some_and(|entry| entry.is_answer());
-        if self.map.earlier_runs.is_empty() || !is_by_answer() {
+        if self.map.earlier_runs().is_empty() || !is_by_answer() {
             return Vec::new();
         }
         let named = |file: Vec<u8>| NamedFile { path: absolute(exec, &file), place: place(exec, &file) };

@@ -41,8 +41,8 @@ impl Policy {
     /// Returns the patterns for programs that may not start without asking. Leaves out files that the guard itself
     /// denies, which are secrets, and files that the tree may write: the tree chooses the contents of those.
     pub fn withheld(&self) -> Vec<WithheldProgram> {
-        let of_projects = self.map.ceilings.iter().flat_map(Ceilings::entries);
-        let named = self.map.denies.iter().chain(&self.map.rules).chain(of_projects).filter(|entry| {
+        let of_projects = self.map.ceilings().iter().flat_map(Ceilings::entries);
+        let named = self.map.denies().iter().chain(self.map.rules()).chain(of_projects).filter(|entry| {
             entry.reason.source != Source::Builtin
                 && entry.rights.x != Grant::Yes
                 && entry.rights.w != Grant::Yes

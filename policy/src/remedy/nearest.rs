@@ -56,7 +56,7 @@ impl Policy {
         let near = |entry: &CompiledPattern| {
             Distance::to(leading(entry.glob.literal(), entry.glob.is_literal()), path)
         };
-        let granting = self.map.rules.iter().filter(|entry| entry.rights.grants(access));
+        let granting = self.map.rules().iter().filter(|entry| entry.rights.grants(access));
         // Of entries that are equally near, the longest pattern counts, then the first.
         let near = granting.rev().map(|entry| (near(entry), entry)).filter(|(way, _)| way.common > 0);
         let (_, entry) = near.max_by_key(|(way, entry)| (*way, entry.glob.length()))?;

@@ -191,10 +191,10 @@ impl Policy {
             list.iter().any(|other| other.reason.path == entry.reason.path && other.glob.text() == below)
         };
         let mut settings = Vec::new();
-        for (section, list) in [(Section::Denied, &map.denies), (Section::Quiet, &map.quiet)] {
+        for (section, list) in [(Section::Denied, map.denies()), (Section::Quiet, map.quiet())] {
             settings.extend(list.iter().filter(|entry| !is_covered(entry, list)).map(of(section)));
         }
-        settings.extend(map.protected.entries().iter().map(|entry| {
+        settings.extend(map.protected().entries().iter().map(|entry| {
             let CompiledReason { source, path, .. } = &*entry.reason;
             let set = path.strip_prefix("permissions.persistence.").unwrap_or(match path.as_str() {
                 "builtin.policies" => "the policy of an earlier run",
@@ -203,19 +203,19 @@ impl Policy {
             });
             Setting::new(Section::Persistence, entry.glob.text(), set, (*source, path.as_str()))
         }));
-        settings.extend(map.protected.shapes().patterns().into_iter().map(|(shape, set, reason)| {
+        settings.extend(map.protected().shapes().patterns().into_iter().map(|(shape, set, reason)| {
             Setting::new(Section::Persistence, &shape, set.as_str(), (reason.source, reason.path.as_str()))
         }));
         settings.extend(self.unprotected(document).into_iter().map(|(set, source, path)| {
             Setting::new(Section::Persistence, set.as_str(), "off", (source, path.as_str()))
         }));
-        settings.extend(map.rules.iter().map(of(Section::Rules)));
-        settings.extend(map.ceilings.iter().flat_map(Ceilings::entries).map(of(Section::Projects)));
-        settings.extend(map.base.iter().map(of(Section::Base)));
+        settings.extend(map.rules().iter().map(of(Section::Rules)));
+        settings.extend(map.ceilings().iter().flat_map(Ceilings::entries).map(of(Section::Projects)));
+        settings.extend(map.base().iter().map(of(Section::Base)));
         let rest = map.default_reason();
-        let value = Permission(map.default).to_string();
+        let value = Permission(map.default()).to_string();
         settings.push(Setting::new(Section::Rest, "**", value, (rest.source, rest.path.as_str())));
-        settings.extend(map.answers.iter().map(|SavedRule { glob, bits, reason }| {
+        settings.extend(map.answers().iter().map(|SavedRule { glob, bits, reason }| {
             let by = (reason.source, reason.path.as_str());
             Setting::new(Section::Saved, glob.text(), bits.to_string(), by)
         }));

@@ -103,10 +103,10 @@ impl<'a> Compared<'a> {
     fn compare(&self) -> Result<(), Inexact> {
         let map = &self.policy.map;
         // The longest rule for everything overrides shorter ones, the base and the default.
-        let all = map.rules.iter().find(|e| e.glob.covers(b"/") && e.glob.below(b"/") == Below::Everything);
+        let all = map.rules().iter().find(|e| e.glob.covers(b"/") && e.glob.below(b"/") == Below::Everything);
         let length = all.map_or(0, |e| e.glob.length());
-        let rules = map.rules.iter().take_while(|e| e.glob.length() >= length);
-        let base = map.base.iter().filter(|_| all.is_none());
+        let rules = map.rules().iter().take_while(|e| e.glob.length() >= length);
+        let base = map.base().iter().filter(|_| all.is_none());
         if all.is_none() {
             self.default()?;
         }
@@ -127,7 +127,7 @@ impl<'a> Compared<'a> {
 
     fn default(&self) -> Result<(), Inexact> {
         let reason = self.policy.map.default_reason();
-        match self.grant(self.policy.map.default) {
+        match self.grant(self.policy.map.default()) {
             Grant::No => Ok(()),
             Grant::Ask => Err(format!("{} what no rule covers is asked for ({})", self.word(), reason.path)),
             Grant::Yes if self.is_granted_below(b"/") => Ok(()),
@@ -235,8 +235,8 @@ impl<'a> Compared<'a> {
     /// Returns the entries that withhold the bit, whatever the rules grant.
     fn denials(&self) -> impl Iterator<Item = &CompiledPattern> {
         let map = &self.policy.map;
-        let protected = if self.bit == Access::WRITE { map.protected.entries() } else { &[] };
-        map.denies.iter().chain(protected).chain(map.ceilings.iter().flat_map(Ceilings::firm_denials))
+        let protected = if self.bit == Access::WRITE { map.protected().entries() } else { &[] };
+        map.denies().iter().chain(protected).chain(map.ceilings().iter().flat_map(Ceilings::firm_denials))
     }
 
     fn is_granted(&self, path: &[u8]) -> bool {

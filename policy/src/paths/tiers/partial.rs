@@ -62,7 +62,7 @@ impl Policy {
             let pattern = key.strip_prefix("permissions.filesystem.rules[\"")?.strip_suffix("\"]")?;
             Some(PartialRead { pattern: pattern.to_owned(), parts: parts(key), beyond: beyond(key), reason })
         };
-        self.map.rules.iter().filter_map(partial).collect()
+        self.map.rules().iter().filter_map(partial).collect()
     }
 
     /// Returns the readable files beside the directories that a split leaves. A floor grants only files that a pattern

@@ -92,13 +92,13 @@ struct TierWalk<'p> {
 
 pub(super) fn walk(policy: &Policy, names: &dyn Fn(&[u8]) -> Option<Vec<Name>>) -> Walked {
     let map = &policy.map;
-    let entries = map.denies.iter().chain(&map.rules).chain(&map.base).map(|e| &e.glob);
-    let of_projects = map.ceilings.iter().flat_map(Ceilings::entries).map(|e| &e.glob);
-    let globs = entries.chain(of_projects).chain(map.answers.iter().map(|answer| &answer.glob));
+    let entries = map.denies().iter().chain(map.rules()).chain(map.base()).map(|e| &e.glob);
+    let of_projects = map.ceilings().iter().flat_map(Ceilings::entries).map(|e| &e.glob);
+    let globs = entries.chain(of_projects).chain(map.answers().iter().map(|answer| &answer.glob));
     let walk = TierWalk {
         policy,
         beginnings: Sorted::new(globs.map(beginning)),
-        protected: Sorted::new(map.protected.entries().iter().map(|e| beginning(&e.glob))),
+        protected: Sorted::new(map.protected().entries().iter().map(|e| beginning(&e.glob))),
         roots: Sorted::new(policy.roots.iter().map(Vec::as_slice)),
         parts: VecDeque::new(),
         unnamed: 0,
