@@ -1,5 +1,6 @@
 use libc::{
-    EACCES, EAFNOSUPPORT, EBUSY, EINVAL, ENOSYS, EOPNOTSUPP, EPERM, EPROTONOSUPPORT, ESOCKTNOSUPPORT,
+    EACCES, EAFNOSUPPORT, EBUSY, EINVAL, ENOPROTOOPT, ENOSYS, EOPNOTSUPP, EPERM, EPROTONOSUPPORT,
+    ESOCKTNOSUPPORT,
 };
 
 use super::*;
@@ -28,8 +29,18 @@ fn names_are_those_of_the_kernel() {
 
 #[test]
 fn few_actions_are_used() {
-    let few =
-        [EPERM, EACCES, ENOSYS, EINVAL, EBUSY, EOPNOTSUPP, EAFNOSUPPORT, EPROTONOSUPPORT, ESOCKTNOSUPPORT];
+    let few = [
+        EPERM,
+        EACCES,
+        ENOSYS,
+        EINVAL,
+        EBUSY,
+        EOPNOTSUPP,
+        ENOPROTOOPT,
+        EAFNOSUPPORT,
+        EPROTONOSUPPORT,
+        ESOCKTNOSUPPORT,
+    ];
     let known = |action| !matches!(action, Action::Errno(errno) if !few.contains(&errno));
     for row in entries() {
         let decided = match row.decision.under(&FilterOptions::default()) {

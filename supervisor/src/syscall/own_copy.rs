@@ -51,6 +51,18 @@ pub enum Displaced<'o> {
     Anything,
 }
 
+/// A file that is held open, so that no other file gets its number.
+struct HeldFile {
+    identity: Identity,
+    _open: OwnedFd,
+}
+
+impl HeldFile {
+    fn new(open: OwnedFd) -> Result<HeldFile, Errno> {
+        Ok(HeldFile { identity: Identity::from_stat(&rustix::fs::fstat(&open)?), _open: open })
+    }
+}
+
 /// The guard's own file in a directory.
 pub struct OwnCopy<'d> {
     /// The directory.
@@ -70,18 +82,19 @@ impl OwnCopy<'_> {
     /// # Errors
     /// The kernel's, and ESTALE if something else is there than was judged; nothing has changed then.
     pub fn put(&self, bytes: &[u8], mode: u32, owner: Option<&Object>, target: &[u8]) -> Result<(), Errno> {
-        let put = self.write(bytes, Mode::from_raw_mode(mode), owner).and_then(|()| match self.displaced {
+        let own = self.write(bytes, Mode::from_raw_mode(mode), owner)?;
+        let put = match self.displaced {
             Displaced::Anything => self.rename(target, RenameFlags::empty()),
             Displaced::Nothing => match self.rename(target, RenameFlags::NOREPLACE) {
                 Err(Errno::EXIST) => Err(Errno::STALE),
-                // The file system does not know the flag.
+                // The file system cannot do it.
                 Err(Errno::INVAL) => self.rename(target, RenameFlags::empty()),
                 renamed => renamed,
             },
-            Displaced::Judged(object, old) => self.exchange(target, object, old),
-        });
+            Displaced::Judged(object, old) => return self.exchange(target, own, object, old),
+        };
         if put.is_err() {
-            let _ = rustix::fs::unlinkat(self.parent, self.name, AtFlags::empty());
+            self.remove();
         }
         put
     }
@@ -90,34 +103,52 @@ impl OwnCopy<'_> {
         rustix::fs::renameat_with(self.parent, self.name, self.parent, target, flags)
     }
 
+    fn remove(&self) {
+        let _ = rustix::fs::unlinkat(self.parent, self.name, AtFlags::empty());
+    }
+
     /// Exchanges the two names, and looks at what had the target. Somebody outside may have changed it after it was read, and
     /// a rename would undo that.
-    fn exchange(&self, target: &[u8], judged: &Object, old: &[u8]) -> Result<(), Errno> {
-        let own = self.identity()?;
-        match self.rename(target, RenameFlags::EXCHANGE) {
-            // The file system does not know the flag.
-            Err(Errno::INVAL) => return self.rename(target, RenameFlags::empty()),
-            Err(Errno::NOENT) => return Err(Errno::STALE),
-            exchanged => exchanged?,
+    fn exchange(&self, target: &[u8], own: HeldFile, judged: &Object, old: &[u8]) -> Result<(), Errno> {
+        let exchanged = match self.rename(target, RenameFlags::EXCHANGE) {
+            // The file system cannot do it.
+            Err(Errno::INVAL) => {
+                return self.rename(target, RenameFlags::empty()).inspect_err(|_| self.remove());
+            }
+            Err(Errno::NOENT) => Err(Errno::STALE),
+            exchanged => exchanged,
+        };
+        // From here on, the file of somebody outside may have the guard's name.
+        exchanged.inspect_err(|_| self.remove())?;
+        let mut newest = self.held()?;
+        if newest.identity == Identity::from_stat(&judged.stat) && self.has(old) {
+            self.remove();
+            return Ok(());
         }
-        let is_judged = self.identity()? == Identity::from_stat(&judged.stat) && self.has(old);
-        if is_judged {
-            return rustix::fs::unlinkat(self.parent, self.name, AtFlags::empty());
-        }
-        // Of two changes from outside the last one stays.
+        // The newest file of somebody outside gets the target back. It is the newest if the exchange brings out what the
+        // exchange before has put there.
+        let mut put_before = own;
         for _ in 0..MAX_EXCHANGES {
-            self.rename(target, RenameFlags::EXCHANGE)?;
-            if self.identity()? == own {
+            match self.rename(target, RenameFlags::EXCHANGE) {
+                // Somebody has moved or removed what was there.
+                Err(Errno::NOENT) if self.rename(target, RenameFlags::NOREPLACE).is_ok() => break,
+                Err(Errno::NOENT) => continue,
+                exchanged => exchanged?,
+            }
+            let came = self.held()?;
+            if came.identity == put_before.identity {
+                self.remove();
                 break;
             }
+            put_before = std::mem::replace(&mut newest, came);
         }
         Err(Errno::STALE)
     }
 
-    /// Which file has the guard's name.
-    fn identity(&self) -> Result<Identity, Errno> {
-        let stat = rustix::fs::statat(self.parent, self.name, AtFlags::SYMLINK_NOFOLLOW)?;
-        Ok(Identity::from_stat(&stat))
+    /// The file that has the guard's name, held open.
+    fn held(&self) -> Result<HeldFile, Errno> {
+        let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        HeldFile::new(rustix::fs::openat(self.parent, self.name, flags, Mode::empty())?)
     }
 
     /// Whether the file with the guard's name has this content.
@@ -127,7 +158,8 @@ impl OwnCopy<'_> {
         file.and_then(|file| read_open(file, content.len())).is_ok_and(|read| read.bytes == content)
     }
 
-    fn write(&self, bytes: &[u8], mode: Mode, owner: Option<&Object>) -> Result<(), Errno> {
+    /// Writes the guard's file. If that fails, none is left.
+    fn write(&self, bytes: &[u8], mode: Mode, owner: Option<&Object>) -> Result<HeldFile, Errno> {
         let made = match self.make() {
             // A guard that was killed left it.
             Err(Errno::EXIST) => {
@@ -136,13 +168,21 @@ impl OwnCopy<'_> {
             }
             made => made,
         };
-        let mut file = File::from(made?);
+        let file = File::from(made?);
+        if let Err(error) = self.fill(&file, bytes, mode, owner) {
+            self.remove();
+            return Err(error);
+        }
+        HeldFile::new(file.into())
+    }
+
+    fn fill(&self, mut file: &File, bytes: &[u8], mode: Mode, owner: Option<&Object>) -> Result<(), Errno> {
         file.write_all(bytes).map_err(from_io)?;
         owner.map_or(Ok(()), |owner| chown_like(file.as_fd(), owner))?;
-        rustix::fs::fchmod(&file, mode)?;
+        rustix::fs::fchmod(file, mode)?;
         let Some(last_modification) = self.modified else { return Ok(()) };
         let last_access = Timespec { tv_sec: 0, tv_nsec: UTIME_OMIT };
-        rustix::fs::futimens(&file, &Timestamps { last_access, last_modification })
+        rustix::fs::futimens(file, &Timestamps { last_access, last_modification })
     }
 
     fn make(&self) -> Result<rustix::fd::OwnedFd, Errno> {

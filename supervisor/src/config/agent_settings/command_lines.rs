@@ -7,7 +7,7 @@ use super::command_keys::{self, Part};
 use super::read_budget::{Beyond, MAX_NESTING, ReadBudget};
 use super::started_commands::{NamedCommand, StartedCommand};
 use super::yaml;
-use super::yaml_spellings::{OLDER_BREAKS, hidden_words, spellings};
+use super::yaml_spellings::{OLDER_BREAKS, all_words, hidden_words, spellings};
 
 /// The characters that end a line in YAML 1.2. `\r\n` ends a line, too.
 const BREAKS: [char; 2] = ['\n', '\r'];
@@ -17,6 +17,15 @@ const BREAKS: [char; 2] = ['\n', '\r'];
 /// # Errors
 /// There is more than may be read.
 pub fn of_yaml(text: &str, budget: &ReadBudget) -> Result<Vec<StartedCommand>, Beyond> {
+    of_parsed(text, budget, all_words)
+}
+
+/// As [`of_yaml`]; `more` returns what else may be a path in a text that the parser does not read to its end.
+fn of_parsed(
+    text: &str,
+    budget: &ReadBudget,
+    more: fn(&str) -> Vec<String>,
+) -> Result<Vec<StartedCommand>, Beyond> {
     let (mut found, mut is_whole) = (Vec::new(), true);
     for spelling in spellings(text) {
         let read = yaml::documents(&spelling, budget, MAX_NESTING)?;
@@ -25,7 +34,7 @@ pub fn of_yaml(text: &str, budget: &ReadBudget) -> Result<Vec<StartedCommand>, B
     }
     found.extend(of_lines(text));
     if !is_whole {
-        found.extend(hidden_words(text).into_iter().map(|word| NamedCommand::Text(word).into()));
+        found.extend(more(text).into_iter().map(|word| NamedCommand::Text(word).into()));
     }
     let mut known = HashSet::new();
     found.retain(|command| known.insert(command.clone()));
@@ -56,7 +65,7 @@ fn of_rows(text: &str, breaks: &[char]) -> Vec<StartedCommand> {
 pub fn of_markdown(text: &str, budget: &ReadBudget) -> Result<Vec<StartedCommand>, Beyond> {
     let mut found = Vec::new();
     for front in fronts(text) {
-        found.extend(of_yaml(front, budget)?);
+        found.extend(of_parsed(front, budget, hidden_words)?);
     }
     for (start, end) in [("!`", "`"), ("```!", "```")] {
         let spans = text.split(start).skip(1).filter_map(|rest| rest.split(end).next());

@@ -66,30 +66,35 @@ fn unit(text: &str) -> Option<u16> {
     digits.bytes().all(|digit| digit.is_ascii_hexdigit()).then(|| u16::from_str_radix(digits, 16).ok())?
 }
 
-/// Returns the words that may be paths, for a text that the parser does not read to its end. Returns none if the lines
-/// alone show what a reader takes: they have no alias, anchor, tag, value over several lines, or escape.
-pub fn hidden_words(text: &str) -> Vec<String> {
-    if text.lines().any(hides) { words_of(&decoded(text)) } else { Vec::new() }
+/// Returns the words that may be paths of a text that the parser does not read to its end.
+pub fn all_words(text: &str) -> Vec<String> {
+    words_of(&decoded(text))
 }
 
-fn hides(line: &str) -> bool {
-    let mut before = ' ';
-    let mut letters = line.char_indices().peekable();
-    while let Some((at, letter)) = letters.next() {
-        let next = letters.peek().map(|(_, next)| *next);
+/// The keys below which the front matter of Markdown starts programs.
+const STARTING_KEYS: [&str; 3] = ["hooks", "mcpServers", "command"];
+
+/// As [`all_words`], for the front matter of Markdown, which people often write as no YAML. There are words only if the text
+/// has a key that starts a program, and signs by which a reader may take another value than its lines show.
+pub fn hidden_words(front: &str) -> Vec<String> {
+    let decoded = decoded(front);
+    let is_key = |after: &str| after.trim_start_matches(['"', '\'', ' ', '\t', '\r', '\n']).starts_with(':');
+    let starts = STARTING_KEYS.iter().any(|key| decoded.split(key).skip(1).any(is_key));
+    if starts && hides(front) { words_of(&decoded) } else { Vec::new() }
+}
+
+/// Whether there is an alias, an anchor, a tag, a complex key, a list or a table in brackets, or an escape.
+fn hides(text: &str) -> bool {
+    let mut before = '\n';
+    let mut letters = text.chars().peekable();
+    while let Some(letter) = letters.next() {
         let begins = before.is_whitespace() || "[{,:-(".contains(before);
-        let is_name = |next: char| next.is_alphanumeric() || "_!</".contains(next);
-        let is_open =
-            |end: char| !line[at..].contains(end) || line[at + 1..].trim_start().starts_with(['[', '{']);
+        let next = letters.peek();
         let hides = match letter {
-            '*' | '&' | '!' => begins && next.is_some_and(is_name),
-            '?' => {
-                line[..at].trim_matches([' ', '-', '\t']).is_empty() && next.is_none_or(char::is_whitespace)
-            }
-            '[' => begins && is_open(']'),
-            '{' => begins && is_open('}'),
-            '\\' => next.is_none_or(|next| "xuU".contains(next)),
-            _ => false,
+            '*' | '&' | '!' => begins && next.is_some_and(|next| !next.is_whitespace()),
+            '?' | '[' | '{' => begins,
+            '\\' => true,
+            letter => OLDER_BREAKS.contains(&letter),
         };
         if hides {
             return true;
@@ -116,7 +121,11 @@ fn decoded(text: &str) -> String {
             .get(1..=digits)
             .and_then(|digits| u32::from_str_radix(digits, 16).ok())
             .and_then(char::from_u32);
-        rest = match (letter, after.strip_prefix('/'), after.strip_prefix(['\n', '\r'])) {
+        rest = match (
+            letter,
+            after.strip_prefix('/'),
+            after.strip_prefix(['\n', '\r', '\u{85}', '\u{2028}', '\u{2029}']),
+        ) {
             (Some(letter), ..) => {
                 result.push(letter);
                 &after[digits + 1..]
@@ -163,21 +172,39 @@ mod tests {
             "c: *x\nx: &x ./a.sh",
             "x: \".\\x2fa.sh\"",
             "x: \"./\\\n  a.sh\"",
+            "x: \"./\\\ra.sh\"",
             "x: \".\\/a.sh\\u0020\"",
-            "x: [{command: ./a.sh}]",
+            "x: \"bash\\t./a.sh\"",
+            "x: [{a: ./a.sh}]",
             "? x\n: ./a.sh",
             "!!str x: ./a.sh",
             "x: [\n./a.sh]",
-            "x: {\nb: ./a.sh}",
+            "x: &-c ./a.sh",
         ] {
-            assert!(hidden_words(text).contains(&"./a.sh".to_owned()), "{text}: {:?}", hidden_words(text));
+            assert!(all_words(text).contains(&"./a.sh".to_owned()), "{text}: {:?}", all_words(text));
+            let front = format!("\"hook\\x73\": a\n{text}");
+            assert!(
+                hidden_words(&front).contains(&"./a.sh".to_owned()),
+                "{front}: {:?}",
+                hidden_words(&front)
+            );
+            assert_eq!(hidden_words(text), Vec::<String>::new(), "{text}");
         }
         for text in [
             "description: Use it: ./a.sh, for \"x\"!",
-            "description: a\\n\\n<example>\\nContext: ./a.sh",
-            "tools: [Read, Write]\nallowed: Bash(git:*), **/*.rs, *.py\nx: ./a.sh",
+            "description: [React hooks](./a.sh)\nb: c: d",
+            "hooks: ./a.sh b: c",
         ] {
             assert_eq!(hidden_words(text), Vec::<String>::new(), "{text}");
+        }
+    }
+
+    /// Each write below a project waits for this.
+    #[test]
+    fn long_texts_are_read_once() {
+        for part in ["?a", "- ", "[ ", "{a", "\t?", "\\x", "hooks\"", "hooks "] {
+            let text = part.repeat((1 << 20) / part.len());
+            assert!(hidden_words(&text).is_empty() && all_words(&text).is_empty(), "{part}");
         }
     }
 }

@@ -99,7 +99,7 @@ pub fn bind(request: &Request<'_, '_>, socket: BorrowedFd<'_>, raw: &[u8], at: S
     let ports = &request.guard.created.ports;
     let neighbour = ports.neighbour(socket, at, transport)?;
     request.guard.judge_bind(request.caller, at, transport, neighbour == PortNeighbour::Shared)?;
-    if neighbour == PortNeighbour::Exclusive {
+    if neighbour == PortNeighbour::Exclusive && !request.guard.session.observe {
         // The kernel would return the same error, unless the tree makes the socket share its port right now.
         return Err(Errno::ADDRINUSE);
     }
