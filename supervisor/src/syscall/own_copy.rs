@@ -52,14 +52,14 @@ pub enum Displaced<'o> {
 }
 
 /// A file that is held open, so that no other file gets its number.
-struct HeldFile {
+struct PinnedFile {
     identity: Identity,
     _open: OwnedFd,
 }
 
-impl HeldFile {
-    fn new(open: OwnedFd) -> Result<HeldFile, Errno> {
-        Ok(HeldFile { identity: Identity::from_stat(&rustix::fs::fstat(&open)?), _open: open })
+impl PinnedFile {
+    fn new(open: OwnedFd) -> Result<PinnedFile, Errno> {
+        Ok(PinnedFile { identity: Identity::from_stat(&rustix::fs::fstat(&open)?), _open: open })
     }
 }
 
@@ -109,7 +109,7 @@ impl OwnCopy<'_> {
 
     /// Exchanges the two names, and looks at what had the target. Somebody outside may have changed it after it was read, and
     /// a rename would undo that.
-    fn exchange(&self, target: &[u8], own: HeldFile, judged: &Object, old: &[u8]) -> Result<(), Errno> {
+    fn exchange(&self, target: &[u8], own: PinnedFile, judged: &Object, old: &[u8]) -> Result<(), Errno> {
         let exchanged = match self.rename(target, RenameFlags::EXCHANGE) {
             // The file system cannot do it.
             Err(Errno::INVAL) => {
@@ -146,9 +146,9 @@ impl OwnCopy<'_> {
     }
 
     /// The file that has the guard's name, held open.
-    fn held(&self) -> Result<HeldFile, Errno> {
+    fn held(&self) -> Result<PinnedFile, Errno> {
         let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        HeldFile::new(rustix::fs::openat(self.parent, self.name, flags, Mode::empty())?)
+        PinnedFile::new(rustix::fs::openat(self.parent, self.name, flags, Mode::empty())?)
     }
 
     /// Whether the file with the guard's name has this content.
@@ -159,7 +159,7 @@ impl OwnCopy<'_> {
     }
 
     /// Writes the guard's file. If that fails, none is left.
-    fn write(&self, bytes: &[u8], mode: Mode, owner: Option<&Object>) -> Result<HeldFile, Errno> {
+    fn write(&self, bytes: &[u8], mode: Mode, owner: Option<&Object>) -> Result<PinnedFile, Errno> {
         let made = match self.make() {
             // A guard that was killed left it.
             Err(Errno::EXIST) => {
@@ -173,7 +173,7 @@ impl OwnCopy<'_> {
             self.remove();
             return Err(error);
         }
-        HeldFile::new(file.into())
+        PinnedFile::new(file.into())
     }
 
     fn fill(&self, mut file: &File, bytes: &[u8], mode: Mode, owner: Option<&Object>) -> Result<(), Errno> {
