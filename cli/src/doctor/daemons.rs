@@ -7,6 +7,7 @@ use std::path::Path;
 use guard_supervisor::config::Paths;
 
 use super::finding::Findings;
+use super::listener::Filters;
 
 /// A daemon that runs builds for its clients.
 struct BuildDaemon {
@@ -49,6 +50,7 @@ const DAEMONS: [BuildDaemon; 5] = [
 
 /// Warns of each that runs for this home, with no more filters than doctor has.
 pub fn check(paths: &Paths, findings: &mut Findings) {
+    let filters = |pid: &str| Filters::of_process(pid).and_then(|filters| filters.count);
     let own_filters = filters("self");
     let Ok(processes) = fs::read_dir("/proc") else { return };
     for process in processes.flatten() {
@@ -78,10 +80,4 @@ fn daemon(process: &Path, home: &Path) -> Option<&'static BuildDaemon> {
         .split(|byte| *byte == 0)
         .any(|variable| variable.strip_prefix(b"HOME=") == Some(home.as_os_str().as_bytes()));
     has_home.then_some(daemon)
-}
-
-/// How many seccomp filters a process has.
-fn filters(pid: &str) -> Option<u32> {
-    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
-    status.lines().find_map(|line| line.strip_prefix("Seccomp_filters:"))?.trim().parse().ok()
 }

@@ -20,7 +20,7 @@ pub fn above() -> Above {
 /// `SECCOMP_MODE_FILTER` (linux/seccomp.h).
 const FILTERED: u32 = 2;
 
-/// The seccomp fields of `/proc/self/status`.
+/// The seccomp fields of a process's `/proc/PID/status`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Filters {
     pub no_new_privs: bool,
@@ -33,7 +33,12 @@ pub struct Filters {
 impl Filters {
     /// Returns the fields of this process; `None` when the file cannot be read.
     pub fn of_this() -> Option<Filters> {
-        Filters::read(&fs::read_to_string("/proc/self/status").ok()?)
+        Filters::of_process("self")
+    }
+
+    /// As [`Filters::of_this`], for the process with this name in /proc.
+    pub fn of_process(pid: &str) -> Option<Filters> {
+        Filters::read(&fs::read_to_string(format!("/proc/{pid}/status")).ok()?)
     }
 
     fn read(status: &str) -> Option<Filters> {

@@ -1,6 +1,7 @@
 //! Escapes in the strings of JSON.
 
 use std::borrow::Cow;
+use std::ops::Range;
 
 use memchr::memchr;
 
@@ -21,16 +22,32 @@ fn escapes(text: &str) -> impl Iterator<Item = (usize, u16)> {
     })
 }
 
+/// Returns where escaped surrogates are: each pair with its character, and each half without the other half.
+pub fn surrogates(text: &str) -> impl Iterator<Item = (Range<usize>, Option<char>)> {
+    let mut escapes = escapes(text).peekable();
+    std::iter::from_fn(move || {
+        loop {
+            let (at, number) = escapes.next()?;
+            let is_second = |(next, _): &(usize, u16)| *next == at + 6;
+            let both = escapes.peek().filter(|second| is_second(second)).map(|(_, second)| [number, *second]);
+            let pair = both.filter(|_| (0xd800..0xdc00).contains(&number));
+            match pair.and_then(|both| char::decode_utf16(both).next()?.ok()) {
+                Some(letter) => {
+                    escapes.next();
+                    return Some((at..at + 12, Some(letter)));
+                }
+                None if (0xd800..0xe000).contains(&number) => return Some((at..at + 6, None)),
+                None => {}
+            }
+        }
+    })
+}
+
 /// Returns the text with U+FFFD for each half of a surrogate pair without the other half.
 pub fn without_lone_surrogates(text: &str) -> Cow<'_, str> {
     let mut changed = Cow::Borrowed(text);
-    let mut escapes = escapes(text).peekable();
-    while let Some((at, number)) = escapes.next() {
-        let is_second = |(next, second): &(usize, u16)| *next == at + 6 && (0xdc00..0xe000).contains(second);
-        let is_pair = (0xd800..0xdc00).contains(&number) && escapes.next_if(is_second).is_some();
-        if !is_pair && (0xd800..0xe000).contains(&number) {
-            changed.to_mut().replace_range(at..at + 6, "\\ufffd");
-        }
+    for (half, _) in surrogates(text).filter(|(_, letter)| letter.is_none()) {
+        changed.to_mut().replace_range(half, "\\ufffd");
     }
     changed
 }

@@ -1,5 +1,6 @@
 //! YAML that its readers accept and the parser does not, or that they read in another way than the parser.
 
+use super::json_escapes::surrogates;
 use super::settings_words::words_of;
 
 /// The characters that end a line in YAML 1.1, which PyYAML reads, but not in YAML 1.2.
@@ -33,37 +34,13 @@ fn without_tabs(line: &str) -> String {
 /// Replaces escaped surrogates, because the parser knows no pairs: each pair becomes its character, and each half
 /// without the other becomes U+FFFD.
 fn without_surrogates(text: &str) -> String {
-    let (mut result, mut rest) = (String::with_capacity(text.len()), text);
-    while let Some(at) = rest.find("\\u") {
-        result += &rest[..at];
-        let (first, second) = (unit(&rest[at..]), rest.get(at + 6..).and_then(unit));
-        let pair = first.and_then(|first| {
-            let both = [first, second?];
-            char::decode_utf16(both).next()?.ok().filter(|letter| letter.len_utf16() == 2)
-        });
-        let length = match (pair, first) {
-            (Some(letter), _) => {
-                result.push(letter);
-                12
-            }
-            (None, Some(0xd800..=0xdfff)) => {
-                result.push('\u{fffd}');
-                6
-            }
-            _ => {
-                result += "\\u";
-                2
-            }
-        };
-        rest = &rest[at + length..];
+    let (mut result, mut rest) = (String::with_capacity(text.len()), 0);
+    for (place, letter) in surrogates(text) {
+        result += &text[rest..place.start];
+        result.push(letter.unwrap_or(char::REPLACEMENT_CHARACTER));
+        rest = place.end;
     }
-    result + rest
-}
-
-/// Returns the number of the escape of four digits with which the text begins.
-fn unit(text: &str) -> Option<u16> {
-    let digits = text.strip_prefix("\\u")?.get(..4)?;
-    digits.bytes().all(|digit| digit.is_ascii_hexdigit()).then(|| u16::from_str_radix(digits, 16).ok())?
+    result + &text[rest..]
 }
 
 /// Returns the words that may be paths of a text that the parser does not read to its end.
