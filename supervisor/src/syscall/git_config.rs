@@ -15,8 +15,7 @@ use rustix::fs::{FileType, Mode, OFlags, Timespec};
 use rustix::io::Errno;
 
 use super::Request;
-use super::own_copy::{Displaced, OwnCopy, read, remove_judged};
-use super::replacement::refuse_changed;
+use super::own_copy::{Displaced, OwnCopy, read, refuse_changed, remove_judged};
 use crate::audit::Operation;
 use crate::judge::anchored_path::{AnchoredPath, parent_of};
 use crate::judge::consent::AllPaths;

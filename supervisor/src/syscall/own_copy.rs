@@ -14,7 +14,9 @@ use rustix::fs::{
 use rustix::io::Errno;
 
 use super::Request;
+use crate::audit::Operation;
 use crate::kernel::errno::from_io;
+use crate::reply::HandlerResult;
 use crate::resolve::{DirEntry, Identity, Object, link_to};
 
 /// How often the names are exchanged again while files of others come and go.
@@ -168,21 +170,18 @@ impl OwnCopy<'_> {
             }
             made => made,
         };
-        let file = File::from(made?);
-        if let Err(error) = self.fill(&file, bytes, mode, owner) {
-            self.remove();
-            return Err(error);
-        }
-        PinnedFile::new(file.into())
+        // Nobody has it open for writing when it gets its name: a script there must start at once (ETXTBSY).
+        let filled = self.fill(File::from(made?), bytes, mode, owner);
+        filled.and_then(|()| self.held()).inspect_err(|_| self.remove())
     }
 
-    fn fill(&self, mut file: &File, bytes: &[u8], mode: Mode, owner: Option<&Object>) -> Result<(), Errno> {
+    fn fill(&self, mut file: File, bytes: &[u8], mode: Mode, owner: Option<&Object>) -> Result<(), Errno> {
         file.write_all(bytes).map_err(from_io)?;
         owner.map_or(Ok(()), |owner| chown_like(file.as_fd(), owner))?;
-        rustix::fs::fchmod(file, mode)?;
+        rustix::fs::fchmod(&file, mode)?;
         let Some(last_modification) = self.modified else { return Ok(()) };
         let last_access = Timespec { tv_sec: 0, tv_nsec: UTIME_OMIT };
-        rustix::fs::futimens(file, &Timestamps { last_access, last_modification })
+        rustix::fs::futimens(&file, &Timestamps { last_access, last_modification })
     }
 
     fn make(&self) -> Result<rustix::fd::OwnedFd, Errno> {
@@ -199,6 +198,18 @@ fn chown_like(file: BorrowedFd<'_>, owner: &Object) -> Result<(), Errno> {
         return Ok(());
     }
     rustix::fs::fchown(file, Some(Uid::from_raw(old.st_uid)), Some(Gid::from_raw(old.st_gid)))
+}
+
+/// Refuses, and says why, if the file was changed from outside after it was judged.
+///
+/// # Errors
+/// EACCES in that case.
+pub fn refuse_changed(request: &Request<'_, '_>, path: &[u8], done: HandlerResult) -> HandlerResult {
+    if matches!(done, Err(Errno::STALE)) {
+        let text = "the file was changed while the guard judged what comes in its place: try again";
+        request.guard.refuse(request.caller, Operation::Write, path, text)?;
+    }
+    done
 }
 
 /// Removes the tree's file, if it is still the one that was judged.

@@ -9,7 +9,7 @@ use rustix::fs::FileType;
 use rustix::io::Errno;
 
 use super::Request;
-use super::own_copy::{Displaced, OwnCopy, ReadFile, read, remove_judged};
+use super::own_copy::{Displaced, OwnCopy, ReadFile, read, refuse_changed, remove_judged};
 use crate::audit::Operation;
 use crate::judge::anchored_path::AnchoredPath;
 use crate::judge::consent::AllPaths;
@@ -78,18 +78,6 @@ pub fn replace(request: &Request<'_, '_>, replacement: Replacement<'_, '_>) -> H
         remove_judged(request, from)
     });
     refuse_changed(request, &to.path, done)
-}
-
-/// Refuses, and says why, if the file was changed from outside after it was judged.
-///
-/// # Errors
-/// EACCES in that case.
-pub fn refuse_changed(request: &Request<'_, '_>, path: &[u8], done: HandlerResult) -> HandlerResult {
-    if matches!(done, Err(Errno::STALE)) {
-        let text = "the file was changed while the guard judged what comes in its place: try again";
-        request.guard.refuse(request.caller, Operation::Write, path, text)?;
-    }
-    done
 }
 
 /// What was read, with the permission bits but without set-user-ID and set-group-ID.
