@@ -194,11 +194,9 @@ fn open_written(
     path: &[u8],
     how: OpenHow,
 ) -> Result<OwnedFd, Errno> {
-    let open = |flags: OFlags, mode: Mode| {
-        request.worker.block(request.caller, || rustix::fs::openat2(start, path, flags, mode, NO_LINKS))
-    };
+    let open = |flags: OFlags, mode: Mode| rustix::fs::openat2(start, path, flags, mode, NO_LINKS);
     if how.creates() && !how.has(libc::O_EXCL) && is_own_file(start, path) {
-        match open(how.ours() - OFlags::CREATE, Mode::empty()) {
+        match request.worker.block(request.caller, || open(how.ours() - OFlags::CREATE, Mode::empty())) {
             Err(Errno::NOENT) => {}
             opened => return opened,
         }
@@ -206,7 +204,13 @@ fn open_written(
     if how.creates() || how.unnamed() {
         request.adopt_umask()?;
     }
-    open(how.ours(), how.our_mode())
+    let perform = || open(how.ours(), how.our_mode());
+    // With O_EXCL this is a new file, which never waits for another process.
+    if how.creates() && how.has(libc::O_EXCL) {
+        request.worker.block_briefly(request.caller, perform)
+    } else {
+        request.worker.block(request.caller, perform)
+    }
 }
 
 fn is_fifo(path: &PlainPath<'_>) -> bool {

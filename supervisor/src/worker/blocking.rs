@@ -87,6 +87,11 @@ fn wait_to_send(calls: usize, bytes: usize) -> Option<[Share; 2]> {
     Some([calls, Share::acquire(&SENT_BYTES, bytes, MAX_WAITING_BYTES)?])
 }
 
+/// Takes the place of `count` calls that block.
+fn begin_blocking(count: usize) -> Result<Share, Errno> {
+    Share::acquire(&BLOCKED, count, max_blocked()).ok_or(Errno::NFILE)
+}
+
 /// How many calls may block at once.
 fn max_blocked() -> usize {
     static MAX: OnceLock<usize> = OnceLock::new();
@@ -154,6 +159,20 @@ impl Worker {
         self.block_as(1, caller, call)
     }
 
+    /// Runs a call that blocks for long only where the file system does, such as the creation of a file. No other worker
+    /// is made to wait first, which would take longer than the call; the pool finds a worker that stays.
+    ///
+    /// # Errors
+    /// As [`Worker::block`].
+    pub fn block_briefly<T>(
+        &self,
+        caller: &Caller<'_>,
+        call: impl FnOnce() -> Result<T, Errno>,
+    ) -> Result<T, Errno> {
+        let _blocked = begin_blocking(1)?;
+        self.run_blocked(caller, call)
+    }
+
     /// Sends a message that may wait for long. While it waits, it holds this many descriptors, and the message's bytes.
     ///
     /// # Errors
@@ -176,8 +195,12 @@ impl Worker {
         caller: &Caller<'_>,
         call: impl FnOnce() -> Result<T, Errno>,
     ) -> Result<T, Errno> {
-        let _blocked = Share::acquire(&BLOCKED, count, max_blocked()).ok_or(Errno::NFILE)?;
+        let _blocked = begin_blocking(count)?;
         self.ensure_spare();
+        self.run_blocked(caller, call)
+    }
+
+    fn run_blocked<T>(&self, caller: &Caller<'_>, call: impl FnOnce() -> T) -> T {
         self.slot.set_caller(caller);
         self.slot.blocked.store(true, Ordering::Release);
         let result = call();

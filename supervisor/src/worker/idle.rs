@@ -28,14 +28,28 @@ impl IdleWorkers {
         true
     }
 
-    /// Wakes one worker. Returns false if none sleeps.
+    /// Wakes one worker, unless one is about to wake up: that one will wait for the next call, or find that another
+    /// does. Returns false if none sleeps.
     pub fn call(&self) -> bool {
         let mut count = self.count.lock();
-        let sleeps = count.0 > count.1;
-        if sleeps {
-            count.1 += 1;
+        if count.1 == 0 && count.0 > 0 {
+            count.1 = 1;
             self.called.notify_one();
         }
-        sleeps
+        count.1 > 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_worker_that_wakes_up_is_enough() {
+        let idle = IdleWorkers::default();
+        assert!(!idle.call(), "none sleeps");
+        *idle.count.lock() = (2, 0);
+        assert!(idle.call() && idle.call());
+        assert_eq!(*idle.count.lock(), (2, 1));
     }
 }
