@@ -12,6 +12,7 @@ mod blocking;
 mod idle;
 mod load;
 mod priority;
+mod unattended;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -37,6 +38,7 @@ use blocking::Slot;
 use idle::IdleWorkers;
 use load::{Counts, Load};
 use priority::Priority;
+use unattended::{Relief, Unattended};
 
 /// The maximum number of waiting workers if calls overlap: one per processor up to this.
 const BUSY_CALLS: usize = 4;
@@ -45,11 +47,12 @@ const BUSY_CALLS: usize = 4;
 const CROWDED_CALLS: u64 = 16;
 /// The maximum number of workers, which bounds the threads. More calls than this at once must wait for a worker.
 const MAX_WORKERS: usize = 4096;
-/// How often a blocked worker is checked: the delay of a signal to a program that waits in open(2).
+/// How often a blocked worker is checked: the delay of a signal to a program that waits in open(2). Also how long no worker
+/// may wait for calls before more start.
 const WATCH_INTERVAL: Duration = Duration::from_millis(5);
 /// Empty receives in a row before the worker backs off.
 const MAX_EMPTY_RECEIVES: u32 = 16;
-/// How often to check whether any worker is blocked.
+/// How often to check whether any worker is blocked, or any call came.
 const IDLE_POLL_INTERVAL: Duration = Duration::from_millis(50);
 /// Callers checked per poll among those that block or wait for a human: with hundreds of them, each is checked less often.
 const MAX_POLLS: usize = 32;
@@ -80,6 +83,7 @@ pub struct Pool {
     busy: usize,
     idle: IdleWorkers,
     load: Load,
+    unattended: Unattended,
     slots: Mutex<Vec<Arc<Slot>>>,
     priorities: Arc<Priorities>,
 }
@@ -105,6 +109,7 @@ impl Pool {
                 .map_or(BUSY_CALLS, |processors| BUSY_CALLS.min(processors.get())),
             idle: IdleWorkers::default(),
             load: Load::default(),
+            unattended: Unattended::default(),
             slots: Mutex::new(Vec::new()),
             priorities,
         });
@@ -184,9 +189,11 @@ impl Pool {
                 }
             };
             priority.step();
-            self.waiting.fetch_sub(1, Ordering::AcqRel);
             vain = 0;
             let mut caller = Caller::new(&*self.kernel, call);
+            if self.waiting.fetch_sub(1, Ordering::AcqRel) == 1 {
+                self.unattended.begin(caller.received());
+            }
             self.load.begin(caller.received().saturating_duration_since(since));
             worker.begin();
             let done = caught(|| {
@@ -265,42 +272,58 @@ impl Pool {
         }
     }
 
-    /// Adapts the number of waiting workers to the calls since `before`. Also adds one if none waits and none makes
-    /// progress: something takes unexpectedly long.
-    fn adapt(self: &Arc<Self>, before: Counts) -> Counts {
+    /// Adapts the number of waiting workers to the calls since `before`.
+    fn adapt(&self, before: Counts) -> Counts {
         let now = self.load.counts();
         let (calls, met) = now.since(before);
-        if calls == 0 {
-            if self.waiting.load(Ordering::Acquire) == 0 {
-                self.ensure_spare_worker();
-            }
-        } else {
+        if calls > 0 {
             let wanted = if met * CROWDED_CALLS > calls { self.busy } else { 1 };
             self.wanted.store(wanted, Ordering::Relaxed);
         }
         now
     }
 
-    /// Wakes workers whose caller no longer waits.
+    /// Starts workers if none has waited for an interval: then the calls in progress take unexpectedly long. Any call that
+    /// looks a name up or makes one may wait for another process that has locked the directory.
+    fn relieve(self: &Arc<Self>, relief: &mut Relief) {
+        let waits = self.waiting.load(Ordering::Acquire) > 0;
+        let wanted = relief.workers(!waits && self.unattended.elapsed() >= WATCH_INTERVAL);
+        if wanted > 0 {
+            self.ensure_spare_worker();
+        }
+        for _ in 1..wanted {
+            if self.running.load(Ordering::Relaxed) >= MAX_WORKERS || self.spawn().is_err() {
+                return;
+            }
+        }
+    }
+
+    /// Wakes workers whose caller no longer waits, and starts workers where none waits.
     fn watch(self: &Arc<Self>) {
         // Calls that were in progress at the last check: most opens are over before a wake-up could be needed.
         let mut seen = Vec::new();
         let mut glanced = Instant::now();
         let (mut wakes, mut cancels) = (0, 0);
         let mut counts = Counts::default();
+        let mut relief = Relief::default();
+        let mut is_idle = true;
         loop {
-            std::thread::sleep(if seen.is_empty() { IDLE_POLL_INTERVAL } else { WATCH_INTERVAL });
+            std::thread::sleep(if is_idle { IDLE_POLL_INTERVAL } else { WATCH_INTERVAL });
             fail_point(Fallible::Watch, b"");
             let slots = self.slots.lock().clone();
             let blocked = slots.iter().filter(|slot| slot.blocked.load(Ordering::Acquire));
-            let now = blocked.map(|slot| slot.call.load(Ordering::Relaxed)).collect();
+            let now: Vec<u64> = blocked.map(|slot| slot.call.load(Ordering::Relaxed)).collect();
             wakes = look_at_some(&slots, wakes, |slot| self.wake_moot(slot, &seen));
             seen = now;
+            self.relieve(&mut relief);
             if glanced.elapsed() >= IDLE_POLL_INTERVAL {
                 cancels = look_at_some(&slots, cancels, |slot| self.cancel_moot(slot));
-                counts = self.adapt(counts);
+                let before = counts;
+                counts = self.adapt(before);
+                is_idle = counts.since(before).0 == 0 && self.waiting.load(Ordering::Acquire) > 0;
                 glanced = Instant::now();
             }
+            is_idle &= seen.is_empty();
         }
     }
 
