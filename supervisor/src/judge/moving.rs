@@ -9,13 +9,18 @@ use std::time::{Duration, Instant};
 
 use guard_openclaw::approvals_store::{Directory, GUARD};
 use parking_lot::{Mutex, MutexGuard};
+use procfs::process::Process;
 use rustix::fs::{FlockOperation, OFlags, flock};
 use rustix::io::Errno;
 
 /// The lock's file, beside the approvals. No policy opens that directory to a tree.
 const LOCK: &str = "moves.lock";
-/// How long a move waits for a move of another guard. The longest move looks through a directory of 200,000 names.
+/// How long a move waits for a move of another guard that may be stopped. The longest move looks through a directory of
+/// 200,000 names.
 const PATIENCE: Duration = Duration::from_secs(3);
+/// How long a move waits for a move of another guard that runs: a tree can keep a directory locked for seconds, in which
+/// its guard makes a name.
+const LONG_PATIENCE: Duration = Duration::from_secs(60);
 /// How long a move waits after another guard, which is stopped or hangs, has kept this one waiting for
 /// [`PATIENCE`].
 const LITTLE_PATIENCE: Duration = Duration::from_millis(50);
@@ -116,16 +121,33 @@ impl SharedLock {
         }
     }
 
+    /// Whether a process that holds the lock is known, and is not stopped.
+    fn holder_runs(&self) -> bool {
+        let (Ok(own), Ok(locks)) = (rustix::fs::fstat(&self.file), std::fs::read_to_string("/proc/locks"))
+        else {
+            return false;
+        };
+        let runs = |pid| {
+            let state = Process::new(pid).and_then(|process| process.stat()).map(|stat| stat.state);
+            state.is_ok_and(|state| !matches!(state, 'T' | 't' | 'Z' | 'X'))
+        };
+        locks.lines().filter_map(holder).any(|(pid, inode)| inode == own.st_ino && runs(pid))
+    }
+
     /// flock(2) itself has no time limit.
     fn lock_within(&self, patience: Duration) -> bool {
-        let end = Instant::now() + patience;
+        let start = Instant::now();
+        let mut end = start + patience;
         let mut pause = Duration::from_micros(20);
         loop {
             if self.try_lock() {
                 return true;
             }
             if Instant::now() >= end {
-                return false;
+                if start.elapsed() >= LONG_PATIENCE || !self.holder_runs() {
+                    return false;
+                }
+                end += patience;
             }
             std::thread::sleep(pause);
             pause = (pause * 2).min(LONGEST_PAUSE);
@@ -133,8 +155,18 @@ impl SharedLock {
     }
 }
 
+/// Returns the process and the inode of a lock by flock(2) from a line of /proc/locks (proc_locks(5)), such as
+/// `1: FLOCK ADVISORY WRITE 652 00:14:16763 0 EOF`. procfs reads no line if there is one that it does not know.
+fn holder(line: &str) -> Option<(i32, u64)> {
+    let mut words = line.split_whitespace().skip(1);
+    (words.next()? == "FLOCK").then_some(())?;
+    let (pid, file) = (words.nth(2)?, words.next()?);
+    Some((pid.parse().ok()?, file.rsplit(':').next()?.parse().ok()?))
+}
+
 #[cfg(test)]
 mod tests {
+    use std::process::Command;
     use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
     use super::*;
@@ -197,19 +229,59 @@ mod tests {
     }
 
     #[test]
-    fn a_guard_that_does_not_go_on_is_waited_for_once() {
+    fn holders_are_read_from_their_lines() {
+        for (line, found) in [
+            ("1: FLOCK  ADVISORY  WRITE 652 00:14:16763 0 EOF", Some((652, 16763))),
+            ("2: -> FLOCK  ADVISORY  WRITE 652 00:14:16763 0 EOF", None),
+            ("3: POSIX  ADVISORY  WRITE 1280 00:14:16200 0 0", None),
+            ("4: FLOCK  ADVISORY  WRITE 0 <none>:0 0 EOF", Some((0, 0))),
+            ("5: FLOCK", None),
+        ] {
+            assert_eq!(holder(line), found, "{line}");
+        }
+    }
+
+    #[test]
+    fn a_guard_that_is_stopped_is_waited_for_once() {
         let state = tempfile::tempdir().unwrap();
-        let (one, other) = (Moving::shared(state.path()).unwrap(), Moving::shared(state.path()).unwrap());
-        let alone = one.alone(|wait| wait()).unwrap();
-        let waited = |moving: &Moving| {
+        let moving = Moving::shared(state.path()).unwrap();
+        let path = state.path().join("guard/moves.lock");
+        // The program that holds the lock stops itself.
+        let mut holder = Command::new("flock")
+            .arg("--no-fork")
+            .arg(&path)
+            .args(["sh", "-c", "kill -STOP $$"])
+            .spawn()
+            .expect("flock (util-linux) is installed");
+        while moving.shared.as_ref().unwrap().holder_runs() || moving.alone(|_| false).is_ok() {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        let waited = || {
             let start = Instant::now();
-            assert_eq!(moving.alone(|wait| wait()).unwrap_err(), state.path().join("guard/moves.lock"));
+            assert_eq!(moving.alone(|wait| wait()).unwrap_err(), path);
             start.elapsed()
         };
-        assert!(waited(&other) >= PATIENCE);
-        assert!(waited(&other) < PATIENCE);
-        drop(alone);
-        assert!(other.alone(|wait| wait()).is_ok());
+        assert!(waited() < PATIENCE, "it was in vain before");
+        moving.own.lock().was_in_vain = false;
+        assert!(waited() >= PATIENCE);
+        assert!(waited() < PATIENCE);
+        holder.kill().unwrap();
+        holder.wait().unwrap();
+        assert!(moving.alone(|wait| wait()).is_ok());
+    }
+
+    #[test]
+    fn a_guard_that_runs_is_waited_for() {
+        let state = tempfile::tempdir().unwrap();
+        let (one, other) = (Moving::shared(state.path()).unwrap(), Moving::shared(state.path()).unwrap());
+        std::thread::scope(|scope| {
+            let alone = one.alone(|wait| wait()).unwrap();
+            let waits = scope.spawn(|| other.alone(|wait| wait()).is_ok());
+            std::thread::sleep(PATIENCE + Duration::from_millis(500));
+            assert!(!waits.is_finished());
+            drop(alone);
+            assert!(waits.join().unwrap());
+        });
     }
 
     #[test]

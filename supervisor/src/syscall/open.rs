@@ -205,7 +205,7 @@ fn open_written(
         request.adopt_umask()?;
     }
     let perform = || open(how.ours(), how.our_mode());
-    // With O_EXCL this is a new file, which never waits for another process.
+    // With O_EXCL this is a new file. No process is at its other end, so it waits at most for its directory.
     if how.creates() && how.has(libc::O_EXCL) {
         request.worker.block_briefly(request.caller, perform)
     } else {
