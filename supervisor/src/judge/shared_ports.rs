@@ -3,13 +3,14 @@
 //! data that is meant for that server.
 
 use std::collections::HashSet;
+use std::io::ErrorKind;
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::BorrowedFd;
 
 use guard_policy::Transport;
 use parking_lot::Mutex;
-use procfs::net::{TcpState, tcp, tcp6, udp, udp6};
-use procfs::{ProcError, ProcResult};
+use procfs::net::{TcpNetEntries, TcpState, UdpNetEntries};
+use procfs::{FromBufReadSI, current_system_info};
 use rustix::io::Errno;
 use rustix::net::sockopt;
 
@@ -64,14 +65,13 @@ impl PortSockets {
         }
         let shares = sockopt::socket_reuseport(socket)?
             || transport == Transport::Udp && sockopt::socket_reuseaddr(socket)?;
-        let Some(servers) = servers(transport) else {
+        let own = self.0.lock();
+        let is_own = |line: &str| inode(line).is_some_and(|inode| own.contains(&inode));
+        let Some(servers) = servers_among(transport, |line| has_port(line, at.port()) && !is_own(line))
+        else {
             return Ok(if shares { PortNeighbour::Shared } else { PortNeighbour::Tree });
         };
-        let own = self.0.lock();
-        let mut others = servers
-            .into_iter()
-            .filter(|(server, inode)| server.port() == at.port() && !own.contains(inode))
-            .map(|(server, _)| server.ip());
+        let mut others = servers.into_iter().map(|(server, _)| server.ip());
         // Beside another's server, bind(2) is never called: the tree could change the socket's options after this look.
         Ok(match others.any(|other| overlaps(other, at.ip())) {
             true if shares => PortNeighbour::Shared,
@@ -91,26 +91,45 @@ fn overlaps(one: IpAddr, other: IpAddr) -> bool {
 
 /// Returns the addresses at which this host is served, each with the inode of its socket. `None` if a table cannot be read.
 pub fn servers(transport: Transport) -> Option<Vec<(SocketAddr, u64)>> {
+    servers_among(transport, |_| true)
+}
+
+/// As [`servers`], of those lines of the tables that are kept. To parse all lines at each of thousands of binds would take
+/// seconds.
+fn servers_among(transport: Transport, keep: impl Fn(&str) -> bool) -> Option<Vec<(SocketAddr, u64)>> {
     match transport {
         Transport::Tcp => {
-            let streams = [present(tcp())?, present(tcp6())?].concat();
-            let listening = streams.into_iter().filter(|entry| entry.state == TcpState::Listen);
+            let [TcpNetEntries(v4), TcpNetEntries(v6)] = [table("tcp", &keep)?, table("tcp6", &keep)?];
+            let listening = v4.into_iter().chain(v6).filter(|entry| entry.state == TcpState::Listen);
             Some(listening.map(|entry| (entry.local_address, entry.inode)).collect())
         }
         Transport::Udp => {
-            let datagrams = [present(udp())?, present(udp6())?].concat();
-            let receiving = datagrams.into_iter().filter(|entry| entry.remote_address.port() == 0);
+            let [UdpNetEntries(v4), UdpNetEntries(v6)] = [table("udp", &keep)?, table("udp6", &keep)?];
+            let receiving = v4.into_iter().chain(v6).filter(|entry| entry.remote_address.port() == 0);
             Some(receiving.map(|entry| (entry.local_address, entry.inode)).collect())
         }
     }
 }
 
-/// The entries of a table. A host without the protocol has no table.
-fn present<T>(table: ProcResult<Vec<T>>) -> Option<Vec<T>> {
-    match table {
-        Err(ProcError::NotFound(_)) => Some(Vec::new()),
-        table => table.ok(),
-    }
+/// The kept lines of a table (proc_pid_net(5)), parsed. A host without the protocol has no table.
+fn table<T: FromBufReadSI>(name: &str, keep: impl Fn(&str) -> bool) -> Option<T> {
+    let text = match std::fs::read_to_string(format!("/proc/net/{name}")) {
+        Err(error) if error.kind() == ErrorKind::NotFound => String::new(),
+        text => text.ok()?,
+    };
+    let mut lines = text.lines();
+    let kept: Vec<&str> = lines.next().into_iter().chain(lines.filter(|line| keep(line))).collect();
+    T::from_buf_read(kept.join("\n").as_bytes(), current_system_info()).ok()
+}
+
+/// Whether a line of a table has this port at its own end, or may have it.
+fn has_port(line: &str, port: u16) -> bool {
+    let end = line.split_ascii_whitespace().nth(1).and_then(|address| address.rsplit(':').next());
+    end.and_then(|end| u16::from_str_radix(end, 16).ok()).is_none_or(|found| found == port)
+}
+
+fn inode(line: &str) -> Option<u64> {
+    line.split_ascii_whitespace().nth(9)?.parse().ok()
 }
 
 #[cfg(test)]
@@ -156,6 +175,16 @@ mod tests {
         sockets.add(server.as_fd());
         assert_eq!(neighbour(&second, at), PortNeighbour::Tree);
         assert_eq!(neighbour(&plain, at), PortNeighbour::Tree);
+    }
+
+    #[test]
+    fn lines_are_kept_by_port_and_inode() {
+        let line = "  12: 0100007F:23A3 00000000:0000 07 00000000:00000000 00:00000000 00000000  1000        0 4711 2 0 0";
+        assert!(has_port(line, 0x23a3) && !has_port(line, 0));
+        assert_eq!(inode(line), Some(4711));
+        // The parser refuses what it does not understand, so that nothing is missed.
+        assert!(has_port("x", 1) && has_port("1: x:yyyy", 1));
+        assert_eq!(inode("x"), None);
     }
 
     #[test]
