@@ -369,7 +369,7 @@ fn known_calls_are_decided_as_intended() {
         ("socket", [2, 1, 6, 0], Allow),
         ("socket", [2, 0x8_0801, 262, 0], Allow),
         ("socket", [10, 2, 58, 0], Notify),
-        ("socket", [10, 2, 136, 0], Notify),
+        ("socket", [10, 2, 136, 0], NO_PROTOCOL),
         ("socket", [2, 3, 255, 0], Allow),
         ("socket", [2, 1, 132, 0], NO_PROTOCOL),
         ("socket", [10, 0x8_0001, 256, 0], NO_PROTOCOL),

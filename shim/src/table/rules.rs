@@ -253,7 +253,10 @@ const INTERNET: &[u32] = &[libc::AF_INET as u32, libc::AF_INET6 as u32];
 const NETLINK: &[u32] = &[libc::AF_NETLINK as u32];
 const ROUTE: &[u32] = &[libc::NETLINK_ROUTE as u32];
 const TYPE: u32 = 0xf;
+const TYPE_FLAGS: u32 = (libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK) as u32;
 
+/// The kernel looks at this first, whatever the family is.
+const NO_FLAGS: Rule = rule(&[any_of(1, !(TYPE | TYPE_FLAGS))], Action::Errno(EINVAL));
 /// The kernel turns `SOCK_RAW` into a datagram socket too.
 const UNIX_DATAGRAM: Rule =
     rule(&[one_of(0, UNIX), masked(1, TYPE, libc::SOCK_DGRAM as u32)], Action::Errno(EACCES));
@@ -266,13 +269,8 @@ const DATAGRAM: u32 = libc::SOCK_DGRAM as u32;
 /// 0 is TCP.
 const STREAMS: &[u32] = &[0, libc::IPPROTO_TCP as u32, libc::IPPROTO_MPTCP as u32];
 /// 0 is UDP; ICMP sockets only send echo requests.
-const DATAGRAMS: &[u32] = &[
-    0,
-    libc::IPPROTO_UDP as u32,
-    libc::IPPROTO_UDPLITE as u32,
-    libc::IPPROTO_ICMP as u32,
-    libc::IPPROTO_ICMPV6 as u32,
-];
+const DATAGRAMS: &[u32] =
+    &[0, libc::IPPROTO_UDP as u32, libc::IPPROTO_ICMP as u32, libc::IPPROTO_ICMPV6 as u32];
 const IS_INTERNET_STREAM: &[Test] = &[one_of(0, INTERNET), masked(1, TYPE, STREAM), one_of(2, STREAMS)];
 const INTERNET_STREAM: Rule = rule(IS_INTERNET_STREAM, Action::Allow);
 /// The supervisor refuses such sockets where there is no network at all, because listen(2) would bind a socket that has
@@ -298,6 +296,7 @@ macro_rules! socket_rules {
     ($stream:expr, [$($unix:expr),*]) => {
         RowAction::First(
             &[
+                NO_FLAGS,
                 $stream,
                 INTERNET_DATAGRAM,
                 INTERNET_RAW,
@@ -325,10 +324,33 @@ macro_rules! socket_row {
 
 pub(super) const SOCKET: RowAction =
     RowAction::Option(Switch::NoNetwork, &socket_row!(HELD_STREAM), &socket_row!(INTERNET_STREAM));
+/// The kernel makes no pairs of such sockets: the call fails whatever the filter says.
+const INTERNET_DATAGRAM_PAIR: Rule =
+    rule(&[one_of(0, INTERNET), masked(1, TYPE, DATAGRAM), one_of(2, DATAGRAMS)], Action::Allow);
+
+/// The rules for socketpair(2), with those for AF_UNIX.
+macro_rules! socketpair_rules {
+    ($($unix:expr),*) => {
+        RowAction::First(
+            &[
+                NO_FLAGS,
+                INTERNET_STREAM,
+                INTERNET_DATAGRAM_PAIR,
+                INTERNET_RAW,
+                NO_STREAM,
+                NO_DATAGRAM,
+                NO_TYPE,
+                $($unix,)*
+            ],
+            NO_FAMILY,
+        )
+    };
+}
+
 pub(super) const SOCKETPAIR: RowAction = RowAction::Option(
     Switch::UnixDatagram,
-    &RowAction::First(&[UNIX_ANY], NO_FAMILY),
-    &RowAction::First(&[UNIX_DATAGRAM, UNIX_RAW, UNIX_ANY], NO_FAMILY),
+    &socketpair_rules!(UNIX_ANY),
+    &socketpair_rules!(UNIX_DATAGRAM, UNIX_RAW, UNIX_ANY),
 );
 
 /// With this flag a message opens its own connection, and names a peer without connect(2).
