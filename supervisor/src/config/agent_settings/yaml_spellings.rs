@@ -55,9 +55,28 @@ const STARTING_KEYS: [&str; 3] = ["hooks", "mcpServers", "command"];
 /// has a key that starts a program, and signs by which a reader may take another value than its lines show.
 pub fn hidden_words(front: &str) -> Vec<String> {
     let decoded = decoded(front);
-    let is_key = |after: &str| after.trim_start_matches(['"', '\'', ' ', '\t', '\r', '\n']).starts_with(':');
-    let starts = STARTING_KEYS.iter().any(|key| decoded.split(key).skip(1).any(is_key));
+    let is_complex = has_complex_key(&decoded);
+    let is_key = |before: &str, after: &str| {
+        let word_before = before.trim_end_matches(['"', '\'']);
+        let is_anchored = word_before.ends_with(char::is_whitespace)
+            && word_before.split_whitespace().next_back().is_some_and(|word| word.starts_with('&'));
+        let after = after.trim_start_matches(['"', '\'', ' ', '\t', '\r', '\n']);
+        is_complex || is_anchored || after.starts_with(':')
+    };
+    let starts = STARTING_KEYS.iter().any(|key| {
+        decoded.match_indices(key).any(|(at, key)| is_key(&decoded[..at], &decoded[at + key.len()..]))
+    });
     if starts && hides(front) { words_of(&decoded) } else { Vec::new() }
+}
+
+/// Whether a line, a list or a table begins with the sign of a complex key. Between such a key and its colon, there may be
+/// comments.
+fn has_complex_key(text: &str) -> bool {
+    text.match_indices('?').any(|(at, _)| {
+        let before = text[..at].trim_end_matches([' ', '\t']);
+        let begins = before.is_empty() || before.ends_with(['\n', '\r', '[', '{', ',', '-']);
+        begins && text[at + 1..].chars().next().is_none_or(char::is_whitespace)
+    })
 }
 
 /// Whether there is an alias, an anchor, a tag, a complex key, a list or a table in brackets, or an escape.
@@ -178,8 +197,24 @@ mod tests {
 
     /// Each write below a project waits for this.
     #[test]
+    fn a_comment_or_an_anchor_does_not_hide_a_key() {
+        for text in [
+            "? hooks # c\n:\n  - \"\\x2e/a.sh\"",
+            "? # c\n  hooks # c\n:\n  - ./a.sh",
+            "x: {? hooks # c\n : [./a.sh]}",
+            "x: &k hooks\n*k : [./a.sh]",
+            "x: &k \"hooks\"\n*k : [./a.sh]",
+        ] {
+            assert!(hidden_words(text).contains(&"./a.sh".to_owned()), "{text}: {:?}", hidden_words(text));
+        }
+        for text in ["Why? hooks [./a.sh]", "Which one?\n- the hooks [./a.sh]"] {
+            assert_eq!(hidden_words(text), Vec::<String>::new(), "{text}");
+        }
+    }
+
+    #[test]
     fn long_texts_are_read_once() {
-        for part in ["?a", "- ", "[ ", "{a", "\t?", "\\x", "hooks\"", "hooks "] {
+        for part in ["? ", "hooks", "&hooks ", "?a", "- ", "[ ", "{a", "\t?", "\\x", "hooks\"", "hooks "] {
             let text = part.repeat((1 << 20) / part.len());
             assert!(hidden_words(&text).is_empty() && all_words(&text).is_empty(), "{part}");
         }
