@@ -207,3 +207,42 @@ fn a_repository_that_git_has_made_in_a_directory_of_the_trees_is_the_operators()
         });
     }
 }
+
+/// git reads its user's configuration at each command, and an agent its state at each start.
+#[test]
+fn what_the_home_names_meanwhile_is_the_operators() {
+    for (before, meanwhile, attack, after) in [
+        (
+            "git init -q project; mkdir project/tools",
+            "git config --global core.hooksPath \"$W/work/project/tools\"",
+            "hook project/tools pre-commit",
+            "cd project; git commit -q --allow-empty -m y",
+        ),
+        (
+            "git init -q project; mkdir project/.gh",
+            "git config --global core.hooksPath .gh",
+            "hook project/.gh pre-commit",
+            "cd project; git commit -q --allow-empty -m y",
+        ),
+        (
+            "git init -q project; mkdir ~/tools",
+            "mkdir ~/conf; git config --global include.path ~/conf/git; git config -f ~/conf/git core.hooksPath ~/tools",
+            "hook ~/tools pre-commit",
+            "cd project; git commit -q --allow-empty -m y",
+        ),
+        (
+            "mkdir ~/tools; echo : > ~/tools/x.sh",
+            r#"echo "{\"mcpServers\": {\"x\": {\"command\": \"$HOME/tools/x.sh\"}}}" > ~/.claude.json"#,
+            r#"echo 'touch "$MARK"' > ~/tools/x.sh"#,
+            "sh ~/tools/x.sh",
+        ),
+    ] {
+        comes_to_nothing(&Turns {
+            before,
+            // What was found before counts for up to two seconds.
+            run: format!("step 1; sleep 3; {attack}"),
+            meanwhile: Box::leak(Box::new([meanwhile])),
+            after,
+        });
+    }
+}

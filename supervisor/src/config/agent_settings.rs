@@ -120,6 +120,7 @@ pub fn named_scripts_of_home(
     for settings in settings_files::of_home(links, home)? {
         found.extend(scripts_of(links, &settings, (home, home), budget)?);
     }
+    found.extend(named_by_state(links, home, &[])?);
     Ok(found)
 }
 

@@ -38,6 +38,12 @@ pub fn named_by_git_directory(directory: &Path, top: &Path) -> Vec<PathBuf> {
     [found.others, found.unread].concat()
 }
 
+/// Returns the paths that the user's and the system's configurations name for a work tree, or for the home itself.
+pub fn named_by_user(home: &Path, top: &Path) -> Vec<PathBuf> {
+    let links = Links::default();
+    Repositories::of_user(&links, home, top).others
+}
+
 #[derive(Debug)]
 pub(super) struct Repositories<'l> {
     links: &'l Links,
@@ -61,6 +67,23 @@ impl Repositories<'_> {
         let (tops, directories, others) = (Vec::new(), Vec::new(), Vec::new());
         let (hooks, unread, included) = (Vec::new(), Vec::new(), Vec::new());
         Repositories { links, max_includes, tops, directories, others, hooks, unread, included }
+    }
+
+    /// Reads the user's and the system's configurations (git-config(1), FILES). A relative path in them is one in `top`.
+    /// They have no limit, because no guarded program writes them.
+    pub(super) fn of_user<'l>(links: &'l Links, home: &Path, top: &Path) -> Repositories<'l> {
+        let variable = |name| env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+        let configs = variable("XDG_CONFIG_HOME").unwrap_or_else(|| home.join(".config"));
+        let mut found = Repositories::new(links, usize::MAX);
+        for config in [
+            variable("GIT_CONFIG_GLOBAL").unwrap_or_else(|| home.join(".gitconfig")),
+            configs.join("git/config"),
+            // The path at which nearly every build of git reads the system's configuration.
+            variable("GIT_CONFIG_SYSTEM").unwrap_or_else(|| PathBuf::from("/etc/gitconfig")),
+        ] {
+            found.others_of(&config, top, home);
+        }
+        found
     }
 
     /// Finds the repositories that contain a directory: for a submodule, the outer one too. If there is none, finds the

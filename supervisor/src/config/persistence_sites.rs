@@ -38,15 +38,7 @@ pub(super) fn find(
     homes.retain(|other| other != home.as_os_str().as_bytes());
     let mut found = Repositories::new(links, MAX_INCLUDES);
     found.around(cwd);
-    // The operator's own configurations have no limit, because no guarded program writes them.
-    let mut of_user = Repositories::new(links, usize::MAX);
-    let config = variable("GIT_CONFIG_GLOBAL").map(PathBuf::from).unwrap_or_else(|| home.join(".gitconfig"));
-    of_user.others_of(&config, home, home);
-    let configs = variable("XDG_CONFIG_HOME").map(PathBuf::from).unwrap_or_else(|| home.join(".config"));
-    of_user.others_of(&configs.join("git/config"), home, home);
-    // The path at which nearly every build of git reads the system's configuration (git-config(1), FILES).
-    let system = variable("GIT_CONFIG_SYSTEM").map_or_else(|| PathBuf::from("/etc/gitconfig"), PathBuf::from);
-    of_user.others_of(&system, home, home);
+    let mut of_user = Repositories::of_user(links, home, home);
     found.others.append(&mut of_user.others);
     found.hooks.append(&mut of_user.hooks);
     let named = ["GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM"].into_iter().filter_map(variable);

@@ -16,7 +16,7 @@ use super::link_text::absolute;
 use super::listing::{ListedName, names_if};
 use super::made_directories::MadeDirectories;
 use crate::config::agent_settings::{self, ReadBudget, UnreadSettings};
-use crate::config::git_repositories::named_by_git_directory;
+use crate::config::git_repositories::{named_by_git_directory, named_by_user};
 use crate::config::realpath::Links;
 
 /// How deep the search follows names that lead to protected names. In the operator's directories, the tree makes no
@@ -24,6 +24,8 @@ use crate::config::realpath::Links;
 const MAX_DEPTH: usize = 64;
 /// A place of the set that protects what the settings of agents name.
 const OF_AGENTS: &[u8] = b"/.mcp.json";
+/// A place of the set that protects what configurations of git's name.
+const OF_GIT: &[u8] = b"/.git/config";
 
 /// What is protected because a protected name is a link.
 #[derive(Debug, PartialEq, Eq)]
@@ -106,6 +108,12 @@ impl Search<'_> {
             let scripts = agent_settings::named_scripts_of_home(&links, as_path(top), &self.budget);
             self.scripts_of_agents(&links, scripts, top, set);
         }
+        if depth == 0
+            && top == self.policy.home()
+            && let Some(set) = self.set_of(OF_GIT, None)
+        {
+            self.named_by_user(top, set);
+        }
         for (name, kind) in listed {
             let path = [top, b"/", &*name].concat();
             let Some(set) = self.set_of(&path, git) else {
@@ -169,7 +177,15 @@ impl Search<'_> {
         }
     }
 
-    /// Adds what the configuration of a git directory names.
+    /// Adds what the user's own configuration of git's names for a work tree, or for the home.
+    fn named_by_user(&mut self, top: &[u8], set: LinkedSet) {
+        let links = Links::default();
+        for named in named_by_user(as_path(self.policy.home()), as_path(top)) {
+            self.named(&links, &named, set);
+        }
+    }
+
+    /// Adds what the configuration of a git directory names, and what the user's own configuration names for it.
     fn configured(&mut self, git: &[u8]) {
         let config = [git, b"/config"].concat();
         let shapes = self.policy.shapes(&config).into_iter();
@@ -180,6 +196,7 @@ impl Search<'_> {
         named_by_git_directory(as_path(git), as_path(top))
             .iter()
             .for_each(|named| self.named(&links, named, set));
+        self.named_by_user(top, set);
     }
 
     /// Adds what a configuration names, with each link on the way and where they lead.
