@@ -36,6 +36,13 @@
 //!   `jenv-version-name`, SDKMAN's `sdkman-use.sh`), each at `cd`. `.prototools` (`[env]`), `.shadowenv.d/` (its trust is for the
 //!   path, not for what is in it), `.ruby-env`, `.versions.conf` (RVM's "Project files"): any variable at `cd`.
 //!   `.python-version` and `.ruby-version` choose among installed versions: pyenv and rbenv refuse a path there.
+//!   `.perl-version`, `.php-version`, `.go-version`: plenv, phpenv and goenv look for a directory of that name below their
+//!   versions, and take `../` (their `plenv-exec`, `phpenv-exec`, `goenv-exec`); `.phpbrewrc`: phpbrew sources it at `cd`
+//!   (its `shell/bashrc`).
+//! - `.ctags`, `.ctags.d/`, `ctags.d/`: options such as the file that ctags writes, and what it writes there (ctags(1),
+//!   "Files"); `.valgrindrc`: the same of valgrind(1); `.jedi/`: the Python that jedi starts (its `Project.load`); `.gvimrc`:
+//!   read like `.exrc` (Vim's `:help 'exrc'`); `.lsp/config.edn`: commands that find a class path (clojure-lsp's "Settings",
+//!   `project-specs`); `.joyride/`: scripts that Joyride runs when Visual Studio Code opens the project (its README).
 //! - `.lazygit.yml`, `.git/lazygit.yml`: pagers and commands of lazygit (its "User Config"); `.mrconfig`, `.arcconfig`:
 //!   commands of mr(1), and PHP that Arcanist loads; `.west/config`: where west finds its extensions ("West workspaces");
 //!   `.gclient`: Python.
@@ -221,6 +228,7 @@ pub(super) const LISTS: &[(Set, &str)] = &[
         "WORK/.envrc WORK/.envrc.local WORK/.envrc.private WORK/.direnv/flake-profile* WORK/.direnv/nix-profile* WORK/.direnv/bin/ WORK/.rvmrc WORK/.rbenv-vars WORK/.mise.toml WORK/.mise.*.toml WORK/mise.toml WORK/mise.*.toml WORK/.config/mise/ \
          WORK/.config/mise.toml WORK/.config/mise.*.toml WORK/.mise/ WORK/mise/config.toml WORK/mise/config.*.toml \
          WORK/.rtx.toml WORK/.tool-versions WORK/.nvmrc WORK/.node-version WORK/.java-version WORK/.sdkmanrc \
+         WORK/.perl-version WORK/.php-version WORK/.go-version WORK/.phpbrewrc \
          WORK/.prototools WORK/.shadowenv.d/ WORK/.ruby-env WORK/.versions.conf WORK/.autoenv.zsh WORK/.autoenv.zsh.zwc WORK/.autoenv ~/.envrc ~/.direnvrc \
          ~/.config/direnv/ ~/.local/share/direnv/ ~/.mise.toml ~/.mise.*.toml ~/mise.toml ~/mise.*.toml ~/.mise/ \
          ~/mise/config.toml ~/mise/config.*.toml ~/.rtx.toml ~/.config/mise/ ~/.config/mise.toml ~/.config/mise.*.toml \
@@ -234,7 +242,8 @@ pub(super) const LISTS: &[(Set, &str)] = &[
          WORK/.dir-locals.el WORK/.dir-locals-2.el WORK/.gdbinit WORK/.lldbinit WORK/.helix/ WORK/.kakrc \
          WORK/node-compile-cache/ ~/node-compile-cache/ ~/.cache/*-compile-cache/ WORK/v8-compile-cache-#/ WORK/.pdbrc WORK/.perldb WORK/.Rprofile WORK/.Renviron WORK/.RData WORK/.irbrc WORK/irb.rc WORK/_irbrc \
          WORK/$irbrc WORK/.config/irb/irbrc WORK/.byebugrc WORK/jupyter_*config.py WORK/jupyter_*config.json WORK/.pryrc WORK/.ghci WORK/.ocamlinit WORK/.octaverc \
-         WORK/.iex.exs WORK/latexmkrc WORK/.latexmkrc ~/.vimrc \
+         WORK/.iex.exs WORK/latexmkrc WORK/.latexmkrc \
+         WORK/.gvimrc WORK/.ctags WORK/.ctags.d/ WORK/ctags.d/ WORK/.jedi/ WORK/.valgrindrc WORK/.lsp/config.edn WORK/.joyride/ ~/.vimrc \
          ~/.gvimrc ~/.exrc ~/.vim/ ~/.config/vim/ ~/.config/nvim/ ~/.nvimrc ~/.local/share/nvim/site/ \
          ~/.local/share/nvim/lazy/ ~/.cache/nvim/luac/ ~/.cache/dein/ ~/.local/share/nvim/mason/ ~/.emacs ~/.emacs.el ~/.emacs.d/ ~/.config/emacs/ \
          ~/.config/doom/ ~/.doom.d/ ~/.spacemacs ~/.spacemacs.d/ ~/.config/helix/ ~/.config/kak/ ~/.config/micro/ \
