@@ -8,13 +8,16 @@ import platform
 from .runs import Way
 
 
-def digest(binary: pathlib.Path) -> str:
-    with binary.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()[:16]
+def digest(*files: pathlib.Path) -> str:
+    together = hashlib.sha256()
+    for path in files:
+        with path.open("rb") as file:
+            together.update(hashlib.file_digest(file, "sha256").digest())
+    return together.hexdigest()[:16]
 
 
 class Results:
-    """The results of one suite, one file for each way to run it. A guard's are for one binary and one kernel."""
+    """The results of one suite, one file for each way to run it. A guard's are for one binary, one policy and one kernel."""
 
     def __init__(self, directory: pathlib.Path, suite: str, version: str, guard: str):
         self.directory = directory / f"{suite}-{version.replace('/', '_')}"
