@@ -161,7 +161,11 @@ pub fn act(options: &Options, arguments: &InitArgs) -> Result<Exit, InitError> {
         true => (template.extended(), None),
         false if arguments.fast => {
             let compile = |text: &str| look_over(options, &paths, &workspace, template, text);
-            let (text, fast) = FastPolicy::new(&template.filled_unasked(&values), &paths.home, compile)?;
+            let filled = template.filled_unasked(&values);
+            let attempt = || FastPolicy::new(&filled, &paths.home, compile);
+            // Another program may have removed a directory, in /tmp for instance, after it was listed.
+            let again = |error| if matches!(error, InitError::NotFast(_)) { attempt() } else { Err(error) };
+            let (text, fast) = attempt().or_else(again).or_else(again)?;
             (text, Some(fast))
         }
         false => (template.filled(&values), None),
