@@ -19,6 +19,8 @@ DEVICES = {"null": (1, 3), "zero": (1, 5), "full": (1, 7), "random": (1, 8), "ur
 LINKS = {"fd": "/proc/self/fd", "stdin": "/proc/self/fd/0", "stdout": "/proc/self/fd/1", "stderr": "/proc/self/fd/2"}
 # What the file systems of the suites may take.
 IMAGE_BYTES = 1 << 30
+# Whether this process has its own namespaces.
+is_set_up = False
 
 
 def enter() -> int:
@@ -39,6 +41,8 @@ def mount(*argv: str) -> None:
 def set_up(work: pathlib.Path) -> None:
     """Inside: loopback alone, no writable sysctl, no device beyond DEVICES, and a file system in an image for scratch
     directories."""
+    global is_set_up
+    is_set_up = True
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
         fcntl.ioctl(any_socket, SIOCSIFFLAGS, struct.pack("16sh14x", b"lo", IFF_UP))
     for place in ("/proc/sys", "/sys"):
@@ -112,6 +116,12 @@ def reap(kept: int) -> None:
     """Reaps the orphans of a job that have ended, as an init does, but not the job's own process."""
     while (ended := os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)) and ended.si_pid != kept:
         os.waitpid(ended.si_pid, 0)
+
+
+def remove_ipc() -> None:
+    """Removes the queues, semaphores and shared memory that a job has left. Keys come from inode numbers, and come again."""
+    if is_set_up:
+        subprocess.run(["ipcrm", "--all"], check=False)
 
 
 def end_children() -> None:

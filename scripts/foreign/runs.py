@@ -158,6 +158,7 @@ def end(process: subprocess.Popen) -> None:
             pass
     process.wait()
     isolation.end_children()
+    isolation.remove_ipc()
 
 
 def remove(scratch: pathlib.Path) -> None:
