@@ -1,7 +1,5 @@
 //! Attacks that create a closed path by moving.
 
-use std::fs::File;
-
 use guard_tests::World;
 
 /// The attack makes a directory with the closed name inside elsewhere, then moves it into place.
@@ -53,12 +51,23 @@ print("end")"#;
     assert_eq!(run().stdout, "mkdir\nrename\nexchange\nlink\nsymlink\nbind\nend\n");
     std::fs::remove_dir_all(world.work()).expect("what it made goes");
     std::fs::create_dir(world.work()).expect("a directory");
-    let lock = File::open(world.home().join(".openclaw/guard/moves.lock")).expect("the lock of all guards");
-    lock.lock().expect("held");
+    // A process that stops while it has the lock.
+    let lock = world.home().join(".openclaw/guard/moves.lock");
+    let mut holder = std::process::Command::new("flock")
+        .arg("--no-fork")
+        .arg(&lock)
+        .args(["sh", "-c", "kill -STOP $$"])
+        .spawn()
+        .expect("flock (util-linux)");
+    guard_tests::until("it is stopped", || {
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", holder.id())).unwrap_or_default();
+        stat.rsplit(')').next().is_some_and(|rest| rest.starts_with(" T"))
+    });
     let ended = run();
     assert_eq!((ended.stdout.as_str(), ended.status), ("end\n", 0), "{}", ended.stderr);
     assert!(ended.stderr.contains("another guard of this user holds this lock"), "{}", ended.stderr);
-    lock.unlock().expect("given back");
+    holder.kill().expect("it is this test's");
+    holder.wait().expect("it has ended");
     let ended = run();
     assert_eq!(ended.stdout, "mkdir\nrename\nexchange\nlink\nsymlink\nbind\nend\n", "{}", ended.stderr);
 }

@@ -144,7 +144,7 @@ impl SharedLock {
                 return true;
             }
             if Instant::now() >= end {
-                if start.elapsed() >= LONG_PATIENCE || !self.holder_runs() {
+                if patience < PATIENCE || start.elapsed() >= LONG_PATIENCE || !self.holder_runs() {
                     return false;
                 }
                 end += patience;
