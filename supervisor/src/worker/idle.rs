@@ -8,8 +8,8 @@ const MAX_IDLE: usize = 4;
 /// The sleeping workers.
 #[derive(Default)]
 pub struct IdleWorkers {
-    /// How many sleep, and how many of them are to wake up.
-    count: Mutex<(usize, usize)>,
+    /// How many sleep, and whether one of them is to wake up.
+    count: Mutex<(usize, bool)>,
     called: Condvar,
 }
 
@@ -21,10 +21,10 @@ impl IdleWorkers {
             return false;
         }
         count.0 += 1;
-        while count.1 == 0 {
+        while !count.1 {
             self.called.wait(&mut count);
         }
-        *count = (count.0 - 1, count.1 - 1);
+        *count = (count.0 - 1, false);
         true
     }
 
@@ -32,11 +32,11 @@ impl IdleWorkers {
     /// does. Returns false if none sleeps.
     pub fn call(&self) -> bool {
         let mut count = self.count.lock();
-        if count.1 == 0 && count.0 > 0 {
-            count.1 = 1;
+        if !count.1 && count.0 > 0 {
+            count.1 = true;
             self.called.notify_one();
         }
-        count.1 > 0
+        count.1
     }
 }
 
@@ -48,8 +48,8 @@ mod tests {
     fn one_worker_that_wakes_up_is_enough() {
         let idle = IdleWorkers::default();
         assert!(!idle.call(), "none sleeps");
-        *idle.count.lock() = (2, 0);
+        *idle.count.lock() = (2, false);
         assert!(idle.call() && idle.call());
-        assert_eq!(*idle.count.lock(), (2, 1));
+        assert_eq!(*idle.count.lock(), (2, true));
     }
 }

@@ -191,9 +191,8 @@ impl Pool {
             priority.step();
             vain = 0;
             let mut caller = Caller::new(&*self.kernel, call);
-            if self.waiting.fetch_sub(1, Ordering::AcqRel) == 1 {
-                self.unattended.begin(caller.received());
-            }
+            self.unattended.begin(caller.received());
+            self.waiting.fetch_sub(1, Ordering::AcqRel);
             self.load.begin(caller.received().saturating_duration_since(since));
             worker.begin();
             let done = caught(|| {

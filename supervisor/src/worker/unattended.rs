@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// The moment at which the last waiting worker received a call.
+/// The moment at which a worker last received a call: if no worker waits, that one was the last to wait.
 #[derive(Debug)]
 pub struct Unattended {
     start: Instant,
@@ -18,7 +18,7 @@ impl Default for Unattended {
 }
 
 impl Unattended {
-    /// Notes that from this moment on no worker waits.
+    /// Notes that a worker has received a call, before it counts as waiting no longer.
     pub fn begin(&self, now: Instant) {
         let since = now.saturating_duration_since(self.start).as_nanos();
         self.since.store(u64::try_from(since).unwrap_or(u64::MAX), Ordering::Relaxed);
