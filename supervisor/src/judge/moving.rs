@@ -21,8 +21,7 @@ const PATIENCE: Duration = Duration::from_secs(3);
 /// How long a move waits for a move of another guard that runs: a tree can keep a directory locked for seconds, in which
 /// its guard makes a name.
 const LONG_PATIENCE: Duration = Duration::from_secs(60);
-/// How long a move waits after another guard, which is stopped or hangs, has kept this one waiting for
-/// [`PATIENCE`].
+/// How long a move waits after another guard, which is stopped or hangs, has kept this one waiting in vain.
 const LITTLE_PATIENCE: Duration = Duration::from_millis(50);
 /// The longest pause between two looks at the lock.
 const LONGEST_PAUSE: Duration = Duration::from_millis(2);
@@ -101,8 +100,14 @@ impl Moving {
         let mut own = self.own.lock();
         let Some(shared) = &self.shared else { return Ok(alone(None, own)) };
         let is_locked = shared.try_lock() || {
-            let patience = if own.was_in_vain { LITTLE_PATIENCE } else { PATIENCE };
-            wait(&mut || shared.lock_within(patience))
+            let was_in_vain = own.was_in_vain;
+            wait(&mut || {
+                if was_in_vain {
+                    shared.lock_within(LITTLE_PATIENCE)
+                } else {
+                    shared.lock_while_holder_runs()
+                }
+            })
         };
         own.was_in_vain = !is_locked;
         if is_locked { Ok(alone(Some(shared), own)) } else { Err(&shared.path) }
@@ -134,20 +139,29 @@ impl SharedLock {
         locks.lines().filter_map(holder).any(|(pid, inode)| inode == own.st_ino && runs(pid))
     }
 
+    /// Waits for [`PATIENCE`], and up to [`LONG_PATIENCE`] while the process that holds the lock runs.
+    fn lock_while_holder_runs(&self) -> bool {
+        let start = Instant::now();
+        loop {
+            if self.lock_within(PATIENCE) {
+                return true;
+            }
+            if start.elapsed() >= LONG_PATIENCE || !self.holder_runs() {
+                return false;
+            }
+        }
+    }
+
     /// flock(2) itself has no time limit.
     fn lock_within(&self, patience: Duration) -> bool {
-        let start = Instant::now();
-        let mut end = start + patience;
+        let end = Instant::now() + patience;
         let mut pause = Duration::from_micros(20);
         loop {
             if self.try_lock() {
                 return true;
             }
             if Instant::now() >= end {
-                if patience < PATIENCE || start.elapsed() >= LONG_PATIENCE || !self.holder_runs() {
-                    return false;
-                }
-                end += patience;
+                return false;
             }
             std::thread::sleep(pause);
             pause = (pause * 2).min(LONGEST_PAUSE);
