@@ -65,8 +65,8 @@ impl PortSockets {
         }
         let shares = sockopt::socket_reuseport(socket)?
             || transport == Transport::Udp && sockopt::socket_reuseaddr(socket)?;
-        let own = self.0.lock();
-        let is_own = |line: &str| inode(line).is_some_and(|inode| own.contains(&inode));
+        // The lock is not held while the table is read: that may take milliseconds.
+        let is_own = |line: &str| inode(line).is_some_and(|inode| self.0.lock().contains(&inode));
         let Some(servers) = servers_among(transport, |line| has_port(line, at.port()) && !is_own(line))
         else {
             return Ok(if shares { PortNeighbour::Shared } else { PortNeighbour::Tree });
