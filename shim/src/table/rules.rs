@@ -291,20 +291,20 @@ const NO_TYPE: Rule = rule(&[one_of(0, INTERNET)], Action::Errno(ESOCKTNOSUPPORT
 const NETLINK_ROUTE: Rule = rule(&[one_of(0, NETLINK), one_of(2, ROUTE)], Action::Allow);
 const NO_FAMILY: Action = Action::Errno(EAFNOSUPPORT);
 
-/// The rules for socket(2): those for streams of the network, the others for the network, and those for AF_UNIX.
+/// The rules for sockets: those for streams and datagrams of the network, the others for the network, and those for other
+/// families.
 macro_rules! socket_rules {
-    ($stream:expr, [$($unix:expr),*]) => {
+    ($stream:expr, $datagram:expr, [$($family:expr),*]) => {
         RowAction::First(
             &[
                 NO_FLAGS,
                 $stream,
-                INTERNET_DATAGRAM,
+                $datagram,
                 INTERNET_RAW,
                 NO_STREAM,
                 NO_DATAGRAM,
                 NO_TYPE,
-                $($unix,)*
-                NETLINK_ROUTE,
+                $($family,)*
             ],
             NO_FAMILY,
         )
@@ -316,8 +316,8 @@ macro_rules! socket_row {
     ($stream:expr) => {
         RowAction::Option(
             Switch::UnixDatagram,
-            &socket_rules!($stream, [UNIX_ANY]),
-            &socket_rules!($stream, [UNIX_DATAGRAM, UNIX_RAW, UNIX_ANY]),
+            &socket_rules!($stream, INTERNET_DATAGRAM, [UNIX_ANY, NETLINK_ROUTE]),
+            &socket_rules!($stream, INTERNET_DATAGRAM, [UNIX_DATAGRAM, UNIX_RAW, UNIX_ANY, NETLINK_ROUTE]),
         )
     };
 }
@@ -328,29 +328,10 @@ pub(super) const SOCKET: RowAction =
 const INTERNET_DATAGRAM_PAIR: Rule =
     rule(&[one_of(0, INTERNET), masked(1, TYPE, DATAGRAM), one_of(2, DATAGRAMS)], Action::Allow);
 
-/// The rules for socketpair(2), with those for AF_UNIX.
-macro_rules! socketpair_rules {
-    ($($unix:expr),*) => {
-        RowAction::First(
-            &[
-                NO_FLAGS,
-                INTERNET_STREAM,
-                INTERNET_DATAGRAM_PAIR,
-                INTERNET_RAW,
-                NO_STREAM,
-                NO_DATAGRAM,
-                NO_TYPE,
-                $($unix,)*
-            ],
-            NO_FAMILY,
-        )
-    };
-}
-
 pub(super) const SOCKETPAIR: RowAction = RowAction::Option(
     Switch::UnixDatagram,
-    &socketpair_rules!(UNIX_ANY),
-    &socketpair_rules!(UNIX_DATAGRAM, UNIX_RAW, UNIX_ANY),
+    &socket_rules!(INTERNET_STREAM, INTERNET_DATAGRAM_PAIR, [UNIX_ANY]),
+    &socket_rules!(INTERNET_STREAM, INTERNET_DATAGRAM_PAIR, [UNIX_DATAGRAM, UNIX_RAW, UNIX_ANY]),
 );
 
 /// With this flag a message opens its own connection, and names a peer without connect(2).
