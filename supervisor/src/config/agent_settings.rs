@@ -107,7 +107,8 @@ fn named_by_state(links: &Links, home: &Path, projects: &[PathBuf]) -> Result<Ve
     Ok([files, of_agents].concat())
 }
 
-/// Returns the scripts that settings in a home make an agent start, wherever the scripts are.
+/// Returns the scripts that settings in a home, or the state of Claude Code there, make an agent start, wherever the scripts
+/// are.
 ///
 /// # Errors
 /// As [`named_files`].

@@ -1,6 +1,7 @@
 //! Looks in one directory for protected names that are symbolic links, and for where each leads; and for what the
 //! configurations of repositories and the settings of agents name.
 
+use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
@@ -60,8 +61,14 @@ impl LinkedPlace {
 /// names in the directories on the way to protected ones below it, and the names of repositories in it. In directories
 /// of the tree's, only repositories that somebody else has made count.
 pub fn search(policy: &Policy, made: &MadeDirectories, directory: &[u8]) -> Vec<LinkedPlace> {
-    let mut search =
-        Search { policy, made, top: directory, found: Vec::new(), budget: ReadBudget::default() };
+    let mut search = Search {
+        policy,
+        made,
+        top: directory,
+        found: Vec::new(),
+        named: HashSet::new(),
+        budget: ReadBudget::default(),
+    };
     if let Ok(open) = open(CWD, directory) {
         search.run(open.as_fd(), directory, None, 0);
     }
@@ -73,6 +80,8 @@ struct Search<'p> {
     made: &'p MadeDirectories,
     top: &'p [u8],
     found: Vec<LinkedPlace>,
+    /// What was added because something names it.
+    named: HashSet<(PathBuf, LinkedSet)>,
     /// How much of settings may still be read, for all repositories together.
     budget: ReadBudget,
 }
@@ -100,19 +109,8 @@ impl Search<'_> {
             self.policy.names_of_shapes().into_iter().map(|name| (name, FileType::Unknown)).collect()
         });
         let top = path.strip_suffix(b"/").unwrap_or(path);
-        if depth == 0
-            && top == self.policy.home()
-            && let Some(set) = self.set_of(OF_AGENTS, None)
-        {
-            let links = Links::default();
-            let scripts = agent_settings::named_scripts_of_home(&links, as_path(top), &self.budget);
-            self.scripts_of_agents(&links, scripts, top, set);
-        }
-        if depth == 0
-            && top == self.policy.home()
-            && let Some(set) = self.set_of(OF_GIT, None)
-        {
-            self.named_by_user(top, set);
+        if depth == 0 && top == self.policy.home() {
+            self.of_home(top);
         }
         for (name, kind) in listed {
             let path = [top, b"/", &*name].concat();
@@ -177,11 +175,15 @@ impl Search<'_> {
         }
     }
 
-    /// Adds what the user's own configuration of git's names for a work tree, or for the home.
-    fn named_by_user(&mut self, top: &[u8], set: LinkedSet) {
+    /// Adds what the settings of agents and the configuration of git's in the home name.
+    fn of_home(&mut self, home: &[u8]) {
         let links = Links::default();
-        for named in named_by_user(as_path(self.policy.home()), as_path(top)) {
-            self.named(&links, &named, set);
+        if let Some(set) = self.set_of(OF_AGENTS, None) {
+            let scripts = agent_settings::named_scripts_of_home(&links, as_path(home), &self.budget);
+            self.scripts_of_agents(&links, scripts, home, set);
+        }
+        if let Some(set) = self.set_of(OF_GIT, None) {
+            self.all_named(&links, named_by_user(as_path(home), as_path(home)), set);
         }
     }
 
@@ -193,14 +195,20 @@ impl Search<'_> {
         let Some(set) = shapes.chain(parts).map(|shape| shape.linked()).next() else { return };
         let top = if last_name(git).eq_ignore_ascii_case(b".git") { parent_of(git) } else { git };
         let links = Links::default();
-        named_by_git_directory(as_path(git), as_path(top))
-            .iter()
-            .for_each(|named| self.named(&links, named, set));
-        self.named_by_user(top, set);
+        self.all_named(&links, named_by_git_directory(as_path(git), as_path(top)), set);
+        self.all_named(&links, named_by_user(as_path(self.policy.home()), as_path(top)), set);
+    }
+
+    fn all_named(&mut self, links: &Links, all: Vec<PathBuf>, set: LinkedSet) {
+        all.iter().for_each(|named| self.named(links, named, set));
     }
 
     /// Adds what a configuration names, with each link on the way and where they lead.
     fn named(&mut self, links: &Links, named: &Path, set: LinkedSet) {
+        // The user's configuration names the same for each repository in a directory.
+        if !self.named.insert((named.to_owned(), set)) {
+            return;
+        }
         let place = absolute(named.as_os_str().as_bytes());
         let mut passed = links.trail(&place);
         let end = passed.pop().filter(|end| *end != place);
@@ -218,9 +226,7 @@ impl Search<'_> {
         set: LinkedSet,
     ) {
         match scripts {
-            Ok(scripts) if links.shut().is_none() => {
-                scripts.iter().for_each(|script| self.named(links, script, set));
-            }
+            Ok(scripts) if links.shut().is_none() => self.all_named(links, scripts, set),
             // Only this project is hidden: its settings are not for other projects.
             Ok(_) => self.found.push(LinkedPlace::Hidden { place: project.to_vec(), set }),
             Err(why) => self.found.push(LinkedPlace::Unread { place: project.to_vec(), set, why }),
