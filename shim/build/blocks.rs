@@ -7,10 +7,8 @@ use libc::{
     sock_filter,
 };
 
-use crate::table::{Action, Is, RowAction, Rule, Test};
+use crate::table::{Action, Architecture, Is, RowAction, Rule, Test};
 
-/// AUDIT_ARCH_X86_64 of linux/audit.h.
-pub(crate) const X86_64: u32 = 0xc000_003e;
 /// The bit that marks an x32 call number.
 pub(crate) const X32: u32 = 0x4000_0000;
 
@@ -58,13 +56,14 @@ pub(crate) const fn returned(action: Action) -> u32 {
     }
 }
 
-/// Goes on for a call of x86_64, and kills the process for any other.
+/// Goes on for a call of this architecture, and kills the process for any other. No architecture has numbers as high as those
+/// of x32, so they are killed everywhere.
 ///
 /// -1 goes on: a tracer sets it to skip a call, and no call has this number.
-fn architecture_check() -> Vec<sock_filter> {
+fn architecture_check(architecture: Architecture) -> Vec<sock_filter> {
     vec![
         Instruction::load(ARCHITECTURE),
-        Instruction::when(BPF_JEQ, X86_64, 1, 0),
+        Instruction::when(BPF_JEQ, architecture.audit(), 1, 0),
         Instruction::answer(libc::SECCOMP_RET_KILL_PROCESS),
         Instruction::load(NUMBER),
         Instruction::when(BPF_JGE, X32, 0, 2),
@@ -77,8 +76,8 @@ fn architecture_check() -> Vec<sock_filter> {
 const MAX_LEN: usize = 4096;
 
 /// Puts the architecture check before a program. The error is the length of a program that is too long.
-pub(crate) fn guarded(body: &[sock_filter]) -> Result<Vec<sock_filter>, usize> {
-    let mut program = architecture_check();
+pub(crate) fn guarded(architecture: Architecture, body: &[sock_filter]) -> Result<Vec<sock_filter>, usize> {
+    let mut program = architecture_check(architecture);
     program.extend(body);
     if program.len() > MAX_LEN { Err(program.len()) } else { Ok(program) }
 }

@@ -3,6 +3,10 @@
 //! libseccomp turns the call numbers into a search tree. It cannot express "otherwise" within one system call, and
 //! compares 64 bits. So a call whose arguments matter gets a mark, which is later replaced by the tests that `blocks`
 //! generates.
+//!
+//! libseccomp only sorts numbers here: it takes those of the architecture that the guard is built for as numbers of the one
+//! that it is built on, and the architecture's own number is replaced afterwards. It could translate calls to another
+//! architecture by their names, but knows only those of its own age.
 
 use std::error::Error;
 use std::io::{self, Read};
@@ -11,15 +15,18 @@ use libc::sock_filter;
 use libseccomp::{ScmpAction, ScmpFilterContext, ScmpSyscall};
 
 use crate::blocks;
-use crate::table::{self, Action, FilterOptions, RowAction};
+use crate::table::{self, Action, Architecture, FilterOptions, RowAction};
 
-/// The program of the table for these options.
-pub(crate) fn program(options: &FilterOptions) -> Result<Vec<sock_filter>, Box<dyn Error>> {
+/// The program of an architecture's table for these options.
+pub(crate) fn program(
+    architecture: Architecture,
+    options: &FilterOptions,
+) -> Result<Vec<sock_filter>, Box<dyn Error>> {
     let mut conditional: Vec<RowAction> = Vec::new();
     let mut context = ScmpFilterContext::new(ScmpAction::Errno(libc::ENOSYS))?;
     context.set_act_badarch(ScmpAction::KillProcess)?;
     context.set_ctl_optimize(2)?;
-    for row in table::entries() {
+    for row in table::rows(architecture) {
         let action = match row.decision.under(options) {
             RowAction::Always(Action::Errno(libc::ENOSYS)) => continue,
             RowAction::Always(action) => seccomp_action(action),
@@ -34,9 +41,25 @@ pub(crate) fn program(options: &FilterOptions) -> Result<Vec<sock_filter>, Box<d
         context.add_rule(action, ScmpSyscall::from_raw_syscall(row.number as i32))?;
     }
     let mut body = export(&context)?;
+    replace_architecture(&mut body, architecture);
     let too_long = |length| format!("the filter is too long: {length} instructions");
     blocks::replace_marks(&mut body, &conditional).map_err(too_long)?;
-    Ok(blocks::guarded(&body).map_err(too_long)?)
+    Ok(blocks::guarded(architecture, &body).map_err(too_long)?)
+}
+
+/// The offset of the architecture in `struct seccomp_data`.
+const ARCHITECTURE: u32 = 4;
+
+/// Makes a program that tests for any architecture test for this one.
+fn replace_architecture(body: &mut [sock_filter], architecture: Architecture) {
+    let load = (libc::BPF_LD | libc::BPF_W | libc::BPF_ABS) as u16;
+    let mut is_loaded = false;
+    for instruction in body {
+        if is_loaded && Architecture::ALL.iter().any(|other| other.audit() == instruction.k) {
+            instruction.k = architecture.audit();
+        }
+        is_loaded = instruction.code == load && instruction.k == ARCHITECTURE;
+    }
 }
 
 fn seccomp_action(action: Action) -> ScmpAction {

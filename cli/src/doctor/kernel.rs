@@ -5,6 +5,7 @@ use std::io;
 use std::path::Path;
 
 use guard_shim::landlock;
+use guard_shim::table::Architecture;
 use guard_supervisor::kernel::probe::{self, Others};
 use guard_supervisor::kernel::trace;
 use rustix::io::Errno;
@@ -74,10 +75,13 @@ fn system(findings: &mut Findings) {
     let system = rustix::system::uname();
     let [release, machine] = [system.release(), system.machine()].map(|text| text.to_string_lossy());
     findings.ok("release", format!("Linux {release}; doctor tries each feature below, whatever the version"));
-    if machine == "x86_64" {
-        findings.ok("machine", "x86_64");
-    } else {
-        findings.problem("machine", format!("{machine}: the guard runs only on x86_64"), "");
+    match Architecture::from_name(&machine) {
+        Some(Architecture::THIS) => findings.ok("machine", Architecture::THIS.as_str()),
+        _ => findings.problem(
+            "machine",
+            format!("{machine}: this program is built for {}", Architecture::THIS.as_str()),
+            "take the program that is built for this processor",
+        ),
     }
 }
 

@@ -1,13 +1,15 @@
 //! The table of system calls: what happens to each one before it reaches the supervisor.
 //!
-//! There is one table per architecture, with one row per system call. A row's [`RowAction`] is plain data, so the
-//! compiler of the filter and the tests read the same table.
+//! The table has one row per system call of an architecture. A row's [`RowAction`] is plain data, so the compiler of the
+//! filter and the tests read the same table.
 
+mod architecture;
+mod calls;
 mod options;
 mod requests;
 mod rules;
-mod x86_64;
 
+pub use architecture::Architecture;
 pub use options::FilterOptions;
 
 /// The highest system call number in the table. Higher numbers fail with ENOSYS.
@@ -118,10 +120,19 @@ impl RowAction {
     }
 }
 
-/// The rows of the table, ordered by number.
+/// The rows of an architecture, ordered by number.
+#[must_use]
+pub fn rows(architecture: Architecture) -> &'static [Row] {
+    match architecture {
+        Architecture::X86_64 => &calls::X86_64,
+        Architecture::Aarch64 => &calls::AARCH64,
+    }
+}
+
+/// The rows of the architecture that the guard runs on, ordered by number.
 #[must_use]
 pub fn entries() -> &'static [Row] {
-    x86_64::CALLS
+    rows(Architecture::THIS)
 }
 
 /// The row with this number.
