@@ -4,7 +4,7 @@ use std::fs::File;
 use std::os::unix::fs::FileExt;
 
 use object::LittleEndian;
-use object::elf::{EM_X86_64, FileHeader64, ProgramHeader64};
+use object::elf::{FileHeader64, ProgramHeader64};
 use object::read::elf::{FileHeader, ProgramHeader};
 use object::read::{ReadCache, ReadRef};
 use rustix::io::Errno;
@@ -18,6 +18,13 @@ const HEAD: usize = 256;
 const START: usize = 4096;
 /// The maximum size of the program headers that the kernel reads.
 const MAX_HEADERS: usize = 65536;
+
+/// The value of `e_machine` in programs for this machine.
+#[cfg(target_arch = "x86_64")]
+const MACHINE: object::elf::Machine = object::elf::EM_X86_64;
+/// The value of `e_machine` in programs for this machine.
+#[cfg(target_arch = "aarch64")]
+const MACHINE: object::elf::Machine = object::elf::EM_AARCH64;
 
 /// The kind of file that execve(2) sees.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -69,7 +76,7 @@ fn elf<'d>(data: impl ReadRef<'d>) -> Option<Image> {
     // Only 64-bit little-endian files of this machine parse; everything else is another machine's.
     let Ok(header) = FileHeader64::<LittleEndian>::parse(data) else { return Some(Image::Foreign) };
     let endian = header.endian().ok()?;
-    if header.e_machine(endian) != EM_X86_64 {
+    if header.e_machine(endian) != MACHINE {
         return Some(Image::Foreign);
     }
     // The kernel's bounds (fs/binfmt_elf.c, load_elf_phdrs): beyond them nothing would run, and nothing is read.

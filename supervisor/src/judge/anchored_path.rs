@@ -143,7 +143,7 @@ impl<'a> AnchoredPath<'a> {
         match self.object {
             Some(object) if object.kind() == FileType::Directory => open_directory(object.fd.as_fd(), b".."),
             // No directory has an object that has lost its name.
-            Some(object) if object.links() == 0 => by_path(),
+            Some(object) if !object.has_name() => by_path(),
             // Only a directory knows where it is. For a file, the directory at the path must have this file by this name.
             Some(object) => {
                 let parent = by_path()?;

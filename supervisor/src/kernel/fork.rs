@@ -90,13 +90,11 @@ pub fn quit_with(status: i32) -> ! {
 /// from the list.
 const LEAVING: u32 = 1000;
 
-/// The link count of a directory without subdirectories.
-const DIRECTORY: u64 = 2;
-
 fn one_thread() -> Result<(), Errno> {
     for _ in 0..LEAVING {
-        // The kernel counts a link for each thread (fs/proc/base.c, proc_task_getattr); a listing would take memory.
-        if rustix::fs::stat("/proc/self/task").is_ok_and(|tasks| tasks.st_nlink == DIRECTORY + 1) {
+        // The kernel counts two links for the directory and one for each thread (fs/proc/base.c, proc_task_getattr); a listing
+        // would take memory.
+        if rustix::fs::stat("/proc/self/task").is_ok_and(|tasks| tasks.st_nlink == 2 + 1) {
             return Ok(());
         }
         std::thread::sleep(Duration::from_millis(1));

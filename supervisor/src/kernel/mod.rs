@@ -33,7 +33,7 @@ pub struct Notification {
     pub id: u64,
     /// The calling thread.
     pub tid: Tid,
-    /// The system call's number, x86_64.
+    /// The system call's number, as this architecture has it.
     pub number: i64,
     /// The six argument registers.
     pub args: [u64; 6],

@@ -60,7 +60,12 @@ pub fn yama() -> Option<u8> {
 /// # Errors
 /// ESRCH if it is gone.
 pub fn stack(task: Tid) -> Result<u64, Errno> {
-    ptrace::getregs(Pid::from_raw(task)).map(|registers| registers.rsp).map_err(errno::from_nix)
+    let registers = ptrace::getregs(Pid::from_raw(task)).map_err(errno::from_nix)?;
+    #[cfg(target_arch = "x86_64")]
+    let stack = registers.rsp;
+    #[cfg(target_arch = "aarch64")]
+    let stack = registers.sp;
+    Ok(stack)
 }
 
 fn await_exec(check: &mut dyn FnMut(Tid) -> bool) -> Followed {

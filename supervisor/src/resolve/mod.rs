@@ -72,9 +72,14 @@ impl Object {
         Ok(rustix::fs::open(link_to(self.fd.as_fd()), flags, Mode::empty())?.into())
     }
 
-    /// How many names it has.
-    pub fn links(&self) -> u64 {
-        self.stat.st_nlink
+    /// Whether it has a name.
+    pub fn has_name(&self) -> bool {
+        self.stat.st_nlink > 0
+    }
+
+    /// Whether it has more than one name.
+    pub fn has_other_names(&self) -> bool {
+        self.stat.st_nlink > 1
     }
 
     /// Its type.

@@ -136,6 +136,7 @@ fn set_times(request: &Request<'_, '_>, object: &Object, times: &Timestamps) -> 
 }
 
 /// utime: whole seconds.
+#[cfg(target_arch = "x86_64")]
 pub fn utime(request: &Request<'_, '_>, path: u64, times: u64) -> HandlerResult {
     let times = if times == 0 {
         Timestamps { last_access: NOW, last_modification: NOW }
@@ -150,6 +151,7 @@ pub fn utime(request: &Request<'_, '_>, path: u64, times: u64) -> HandlerResult 
 }
 
 /// utimes and futimesat: microseconds.
+#[cfg(target_arch = "x86_64")]
 pub fn utimes(request: &Request<'_, '_>, dirfd: i32, path: u64, times: u64) -> HandlerResult {
     let times = if times == 0 {
         Timestamps { last_access: NOW, last_modification: NOW }

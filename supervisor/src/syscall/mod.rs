@@ -13,6 +13,8 @@ mod ioctl;
 mod mmap;
 mod namespace;
 pub(crate) mod number;
+#[cfg(target_arch = "x86_64")]
+mod older;
 mod open;
 pub mod open_how;
 mod outside;
@@ -43,10 +45,10 @@ use crate::reply::{ContinueReason, HandlerResult, Reply};
 ///
 /// # Errors
 /// The errno that the caller sees: the kernel's if the kernel would refuse the call itself, EACCES if the policy
-/// refuses it, ENOSYS for a held call that the broker does not know.
+/// refuses it, ENOSYS for a held call that the broker does not know. setxattrat, removexattrat and file_setattr are among
+/// these: every caller has a fallback for older kernels.
 pub fn handle(request: &Request<'_, '_>) -> HandlerResult {
     let call = request.caller.call();
-    let here = libc::AT_FDCWD;
     let int = |index| request.caller.int(index);
     let word = |index| request.caller.word(index);
     match call.number {
@@ -54,42 +56,23 @@ pub fn handle(request: &Request<'_, '_>) -> HandlerResult {
         libc::SYS_execveat => exec::execveat(request),
 
         libc::SYS_openat => open::openat(request, int(0), word(1), int(2), int(3)),
-        libc::SYS_open => open::openat(request, here, word(0), int(1), int(2)),
-        libc::SYS_creat => {
-            open::openat(request, here, word(0), libc::O_CREAT | libc::O_WRONLY | libc::O_TRUNC, int(1))
-        }
         libc::SYS_openat2 => open::openat2(request, int(0), word(1), word(2), word(3)),
         libc::SYS_truncate => truncate::truncate(request, word(0), word(1) as i64),
 
-        libc::SYS_mkdir => namespace::mkdir(request, here, word(0), int(1)),
         libc::SYS_mkdirat => namespace::mkdir(request, int(0), word(1), int(2)),
-        libc::SYS_mknod => namespace::mknod(request, here, word(0), int(1), word(2)),
         libc::SYS_mknodat => namespace::mknod(request, int(0), word(1), int(2), word(3)),
-        libc::SYS_symlink => namespace::symlink(request, word(0), here, word(1)),
         libc::SYS_symlinkat => namespace::symlink(request, word(0), int(1), word(2)),
-        libc::SYS_unlink => namespace::unlink(request, here, word(0), 0),
         libc::SYS_unlinkat => namespace::unlink(request, int(0), word(1), int(2)),
-        libc::SYS_rmdir => namespace::unlink(request, here, word(0), libc::AT_REMOVEDIR),
 
-        libc::SYS_rename => rename::rename(request, (here, word(0)), (here, word(1)), 0),
         libc::SYS_renameat => rename::rename(request, (int(0), word(1)), (int(2), word(3)), 0),
         libc::SYS_renameat2 => rename::rename(request, (int(0), word(1)), (int(2), word(3)), int(4) as u32),
-        libc::SYS_link => rename::link(request, (here, word(0)), (here, word(1)), 0),
         libc::SYS_linkat => rename::link(request, (int(0), word(1)), (int(2), word(3)), int(4)),
 
-        libc::SYS_chmod => attributes::chmod(request, here, word(0), int(1), 0),
         libc::SYS_fchmodat => attributes::chmod(request, int(0), word(1), int(2), 0),
         number::FCHMODAT2 => attributes::chmod(request, int(0), word(1), int(2), int(3)),
         libc::SYS_fchmod => attributes::fchmod(request, int(0), int(1)),
-        libc::SYS_chown => attributes::chown(request, here, word(0), (int(1), int(2)), 0),
-        libc::SYS_lchown => {
-            attributes::chown(request, here, word(0), (int(1), int(2)), libc::AT_SYMLINK_NOFOLLOW)
-        }
         libc::SYS_fchownat => attributes::chown(request, int(0), word(1), (int(2), int(3)), int(4)),
         libc::SYS_fchown => attributes::fchown(request, int(0), (int(1), int(2))),
-        libc::SYS_utime => attributes::utime(request, word(0), word(1)),
-        libc::SYS_utimes => attributes::utimes(request, here, word(0), word(1)),
-        libc::SYS_futimesat => attributes::utimes(request, int(0), word(1), word(2)),
         libc::SYS_utimensat => attributes::utimensat(request, int(0), word(1), word(2), int(3)),
         libc::SYS_setxattr => attributes::setxattr(request, true),
         libc::SYS_lsetxattr => attributes::setxattr(request, false),
@@ -115,10 +98,7 @@ pub fn handle(request: &Request<'_, '_>) -> HandlerResult {
             _ => Err(Errno::INVAL),
         },
         libc::SYS_flock => locked(ContinueReason::Registers),
-        libc::SYS_inotify_init | libc::SYS_inotify_init1 => {
-            inflight::watch();
-            Ok(Reply::Continue(ContinueReason::Registers))
-        }
+        libc::SYS_inotify_init1 => watched(),
         libc::SYS_mmap => mmap::mmap(request, int(4)),
         libc::SYS_mprotect | libc::SYS_pkey_mprotect => mmap::mprotect(request, word(0), word(1)),
 
@@ -140,10 +120,17 @@ pub fn handle(request: &Request<'_, '_>) -> HandlerResult {
         libc::SYS_setpriority => process::adjust_group(request, int(0) == libc::PRIO_PROCESS as i32, int(1)),
         libc::SYS_ioprio_set => process::adjust_group(request, int(0) == IOPRIO_WHO_PROCESS, int(1)),
 
-        // setxattrat, removexattrat and file_setattr: reply as an older kernel without them does. Every caller has a
-        // fallback.
+        #[cfg(target_arch = "x86_64")]
+        _ => older::handle(request),
+        #[cfg(not(target_arch = "x86_64"))]
         _ => Err(Errno::NOSYS),
     }
+}
+
+/// Lets the kernel make an inotify descriptor.
+fn watched() -> HandlerResult {
+    inflight::watch();
+    Ok(Reply::Continue(ContinueReason::Registers))
 }
 
 /// Lets the kernel take a lock that belongs to the open file. First waits until the supervisor has no copy left of any

@@ -9,8 +9,8 @@ use crate::resolve::Last;
 
 /// `__O_TMPFILE` without the O_DIRECTORY that must accompany it.
 const TMPFILE_BIT: u32 = (libc::O_TMPFILE & !libc::O_DIRECTORY) as u32;
-/// `O_LARGEFILE` as the kernel defines it; the libc crate has 0 on x86_64.
-const LARGEFILE: u32 = 0o100_000;
+/// `O_LARGEFILE` as the kernel defines it (asm/fcntl.h); the libc crate has 0 for glibc.
+const LARGEFILE: u32 = if cfg!(target_arch = "aarch64") { 0o400_000 } else { 0o100_000 };
 /// The flags that open(2) knows. It ignores all others (include/linux/fcntl.h, VALID_OPEN_FLAGS).
 const KNOWN: u32 = (libc::O_ACCMODE
     | libc::O_CREAT

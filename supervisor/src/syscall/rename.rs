@@ -124,7 +124,7 @@ fn keep_rights(
 /// Refuses to give a file a protected name if the file has another name: the tree could write the file by that.
 fn keep_single(request: &Request<'_, '_>, from: &DirEntry, to: &DirEntry) -> Result<(), Errno> {
     let object = from.there()?;
-    let is_linked = object.kind() != FileType::Directory && object.links() > 1;
+    let is_linked = object.kind() != FileType::Directory && object.has_other_names();
     let is_named = is_linked && request.guard.shapes().names(AnchoredPath::from_entry(to));
     if is_named && !request.guard.session.observe { Err(Errno::XDEV) } else { Ok(()) }
 }

@@ -147,15 +147,24 @@ fn a_link_is_judged_by_what_it_leads_to() {
 fn entries_are_judged_by_their_own_path() {
     let fixture = SyscallFixture::new();
     let call = |strings: &[&str], number, args: &[u64]| fixture.errno(strings, number, args);
-    assert_eq!(call(&["shut/d"], libc::SYS_mkdir, &[0x1000, 0o755]), libc::EACCES);
-    assert_eq!(call(&["shut"], libc::SYS_mkdir, &[0x1000, 0o755]), libc::EEXIST);
-    assert_eq!(call(&["open/d"], libc::SYS_mkdir, &[0x1000, 0o755]), 0);
-    assert_eq!(call(&["shut/file"], libc::SYS_unlink, &[0x1000]), libc::EACCES);
-    assert_eq!(call(&["shut/none"], libc::SYS_unlink, &[0x1000]), libc::ENOENT);
-    assert_eq!(call(&["open/d"], libc::SYS_rmdir, &[0x1000]), 0);
-    assert_eq!(call(&["open/file", "shut/moved"], libc::SYS_rename, &[0x1000, 0x2000]), libc::EACCES);
-    assert_eq!(call(&["shut/file", "open/stolen"], libc::SYS_rename, &[0x1000, 0x2000]), libc::EACCES);
-    assert_eq!(call(&["shut/file", "open/stolen"], libc::SYS_link, &[0x1000, 0x2000]), libc::EXDEV);
+    assert_eq!(call(&["shut/d"], libc::SYS_mkdirat, &[AT_FDCWD, 0x1000, 0o755]), libc::EACCES);
+    assert_eq!(call(&["shut"], libc::SYS_mkdirat, &[AT_FDCWD, 0x1000, 0o755]), libc::EEXIST);
+    assert_eq!(call(&["open/d"], libc::SYS_mkdirat, &[AT_FDCWD, 0x1000, 0o755]), 0);
+    assert_eq!(call(&["shut/file"], libc::SYS_unlinkat, &[AT_FDCWD, 0x1000]), libc::EACCES);
+    assert_eq!(call(&["shut/none"], libc::SYS_unlinkat, &[AT_FDCWD, 0x1000]), libc::ENOENT);
+    assert_eq!(call(&["open/d"], libc::SYS_unlinkat, &[AT_FDCWD, 0x1000, libc::AT_REMOVEDIR as u64]), 0);
+    assert_eq!(
+        call(&["open/file", "shut/moved"], libc::SYS_renameat, &[AT_FDCWD, 0x1000, AT_FDCWD, 0x2000]),
+        libc::EACCES
+    );
+    assert_eq!(
+        call(&["shut/file", "open/stolen"], libc::SYS_renameat, &[AT_FDCWD, 0x1000, AT_FDCWD, 0x2000]),
+        libc::EACCES
+    );
+    assert_eq!(
+        call(&["shut/file", "open/stolen"], libc::SYS_linkat, &[AT_FDCWD, 0x1000, AT_FDCWD, 0x2000]),
+        libc::EXDEV
+    );
     assert_eq!(fs::read_to_string(fixture.root().join("shut/file")).unwrap(), "secret");
     assert!(!fixture.root().join("open/stolen").exists());
 }
@@ -167,7 +176,7 @@ fn two_calls_at_once_do_not_complete_a_repository() {
     let open = fixture.root().join("open");
     fs::create_dir(open.join("objects")).unwrap();
     let create = [AT_FDCWD, 0x1000, (libc::O_CREAT | libc::O_WRONLY) as u64, 0o644];
-    let node = [0x1000, u64::from(libc::S_IFREG | 0o644), 0];
+    let node = [AT_FDCWD, 0x1000, u64::from(libc::S_IFREG | 0o644), 0];
     let mut outcomes = std::collections::HashSet::new();
     for round in 0..2000 {
         let barrier = std::sync::Barrier::new(2);
@@ -175,7 +184,7 @@ fn two_calls_at_once_do_not_complete_a_repository() {
             barrier.wait();
             match round % 2 {
                 0 => fixture.errno(&[name], libc::SYS_openat, &create),
-                _ => fixture.errno(&[name], libc::SYS_mknod, &node),
+                _ => fixture.errno(&[name], libc::SYS_mknodat, &node),
             }
         };
         let both = std::thread::scope(|scope| {
@@ -233,7 +242,7 @@ fn an_open_that_waits_for_a_peer_holds_up_no_other_call() {
         let (made, is_made) = std::sync::mpsc::channel();
         let mkdir = scope.spawn({
             let fixture = &fixture;
-            move || made.send(fixture.errno(&["open/new"], libc::SYS_mkdir, &[0x1000, 0o755]))
+            move || made.send(fixture.errno(&["open/new"], libc::SYS_mkdirat, &[AT_FDCWD, 0x1000, 0o755]))
         });
         let made = is_made.recv_timeout(std::time::Duration::from_secs(60));
         // Both calls can go on, whatever the test has found.
@@ -250,7 +259,7 @@ fn nothing_is_done_for_a_caller_that_has_ended() {
     for lives in 0..2 {
         let mut kernel = Fake::new(fixture.root(), &["open/file"]);
         kernel.lives = Some(lives);
-        let result = fixture.answer(&kernel, Fake::call(libc::SYS_unlink, &[0x1000]));
+        let result = fixture.answer(&kernel, Fake::call(libc::SYS_unlinkat, &[AT_FDCWD, 0x1000]));
         assert_eq!(result.err(), Some(Errno::SRCH), "alive for {lives} checks");
     }
     assert!(fixture.root().join("open/file").exists());
@@ -262,7 +271,8 @@ fn memory_that_ends_is_efault_and_a_path_that_does_not_enametoolong() {
     let mut kernel = Fake::new(fixture.root(), &[]);
     kernel.memory.insert(0x1ff0, b"open/file/withou".to_vec());
     kernel.memory.insert(0x4000, vec![b'a'; 8192]);
-    let unlink = |address| fixture.answer(&kernel, Fake::call(libc::SYS_unlink, &[address])).err();
+    let unlink =
+        |address| fixture.answer(&kernel, Fake::call(libc::SYS_unlinkat, &[AT_FDCWD, address])).err();
     assert_eq!(unlink(0x1ff0), Some(Errno::FAULT));
     assert_eq!(unlink(0), Some(Errno::FAULT));
     assert_eq!(unlink(u64::MAX), Some(Errno::FAULT));
@@ -275,7 +285,7 @@ fn a_path_may_lie_across_pages() {
     let mut kernel = Fake::new(fixture.root(), &[]);
     kernel.memory.insert(0x1ffb, b"open/".to_vec());
     kernel.memory.insert(0x2000, b"file\0".to_vec());
-    assert!(fixture.answer(&kernel, Fake::call(libc::SYS_unlink, &[0x1ffb])).is_ok());
+    assert!(fixture.answer(&kernel, Fake::call(libc::SYS_unlinkat, &[AT_FDCWD, 0x1ffb])).is_ok());
     assert!(!fixture.root().join("open/file").exists());
 }
 

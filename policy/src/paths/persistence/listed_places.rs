@@ -321,8 +321,9 @@ pub(super) const LISTS: &[(Set, &str)] = &[
     ),
     (
         Set::Preload,
-        "/etc/ld.so.preload /etc/ld.so.conf /etc/ld.so.conf.d/ /etc/ld.so.cache /etc/ld-musl-x86_64.path /lib64/ \
-         /usr/lib64/ /lib/x86_64-linux-gnu/ /usr/lib/x86_64-linux-gnu/",
+        "/etc/ld.so.preload /etc/ld.so.conf /etc/ld.so.conf.d/ /etc/ld.so.cache /etc/ld-musl-x86_64.path \
+         /etc/ld-musl-aarch64.path /lib64/ /usr/lib64/ /lib/x86_64-linux-gnu/ /usr/lib/x86_64-linux-gnu/ /lib/aarch64-linux-gnu/ \
+         /usr/lib/aarch64-linux-gnu/",
     ),
     (
         Set::Agents,
