@@ -16,6 +16,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use guard_tests::{Arena, Ended, ended, has, layers_off, program_text};
 
+use super::native;
+
 /// What is set up outside of the tree for an attack; dropping it takes it down.
 pub type Outside = Box<dyn Any>;
 
@@ -38,7 +40,8 @@ R, S, O, P = (os.environ[name] for name in 'RSOP')
 libc = ctypes.CDLL(None, use_errno=True)
 libc.syscall.restype = ctypes.c_long
 def call(number, *args):
-    'A system call by number; bytes are pointers, integers longs.'
+    'A system call by its number on x86_64; bytes are pointers, integers longs.'
+    number, args = native(number, args)
     args = [ctypes.c_long(a) if isinstance(a, int) else a for a in args]
     result = libc.syscall(ctypes.c_long(number), *args)
     if result == -1:
@@ -190,11 +193,11 @@ impl Attack {
         }
         match self.program {
             Program::Sh(text) if text.contains("sleeps ") => {
-                command.args([&*program_text("bash"), "-c", &format!("{SHELL}{text}")])
+                command.args([&*program_text("bash"), "-c", &format!("{SHELL}{}", native::loader(text))])
             }
-            Program::Sh(text) => command.args([&*program_text("bash"), "-c", text]),
+            Program::Sh(text) => command.args([&*program_text("bash"), "-c", &*native::loader(text)]),
             Program::Python(text) => {
-                let text = format!("{PRELUDE}{text}");
+                let text = format!("{}{PRELUDE}{}", native::numbers(), native::loader(text));
                 command.args([&*program_text("python3"), "-I", "-B", "-c", &text])
             }
             Program::C { mode, .. } => command.arg(root.join("tools/attack")).arg(mode),

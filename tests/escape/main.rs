@@ -27,6 +27,7 @@ mod mounts;
 mod moves;
 mod name_races;
 mod named;
+mod native;
 mod network;
 mod outside;
 mod persistence_asked;

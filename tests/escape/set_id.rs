@@ -6,7 +6,9 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 
 use guard_tests::{TIERS, World, program_text};
 
-/// Makes `made` with both bits: `c` is the C library, numbers are those of x86_64.
+use super::native;
+
+/// Makes `made` with both bits: `c` is the C library, numbers are those of x86_64 ([`native::numbers`]).
 const WAYS: &[(&str, &str)] = &[
     ("chmod", "touch(); call(90, b'made', 0o6755)"),
     ("fchmod", "call(91, touch(), 0o6755)"),
@@ -40,6 +42,7 @@ import ctypes, os, struct
 os.umask(0)
 c = ctypes.CDLL(None, use_errno=True); c.syscall.restype = ctypes.c_long
 def call(number, *args):
+    number, args = native(number, args)
     result = c.syscall(ctypes.c_long(number), *[ctypes.c_long(a) if isinstance(a, int) else a for a in args])
     if result < 0: raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
     return result
@@ -71,7 +74,7 @@ fn mode(world: &World) -> u32 {
 #[test]
 fn no_call_gives_them_to_a_file() {
     let python = program_text("python3");
-    let script = |way: &str| format!("{PRELUDE}{way}\n");
+    let script = |way: &str| format!("{}{PRELUDE}{way}\n", native::numbers());
     for (called, way) in WAYS {
         let world = World::bare();
         let native = world.native(&[&python, "-I", "-c", &script(way)]);

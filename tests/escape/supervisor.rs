@@ -6,6 +6,8 @@ use std::process::Command;
 
 use guard_tests::{World, descendants, is_root, program_text, until};
 
+use super::native;
+
 const POLICY: &str = r#"{"version": 1, "exec": {"security": "full", "ask": "off"}, "permissions": {"filesystem": {
     "rules": {SYSTEM, "@/work/**": "rwx"}, "deny": ["@/secret"], "default": "r--"}}}"#;
 
@@ -27,6 +29,7 @@ import ctypes, os, resource, struct, sys, time
 libc = ctypes.CDLL(None, use_errno=True)
 libc.syscall.restype = ctypes.c_long
 def call(number, *args):
+    number, args = native(number, args)
     result = libc.syscall(ctypes.c_long(number), *(ctypes.c_long(a) if isinstance(a, int) else a for a in args))
     if result == -1: raise OSError(ctypes.get_errno(), '')
     return result
@@ -89,7 +92,8 @@ fn nothing_is_done_to_the_guards_processes() {
     let world = World::bare().policy(POLICY);
     world.write("secret", "TOPSECRET");
     let python = program_text("python3");
-    let held = world.start(&[&*python, "-I", "-B", "-c", ATTEMPTS]);
+    let attempts = native::numbers() + ATTEMPTS;
+    let held = world.start(&[&*python, "-I", "-B", "-c", &attempts]);
     let guards = guards(held.pid(), &python);
     assert!(guards.len() >= 3, "{guards:?}");
     let state = || {

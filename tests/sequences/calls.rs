@@ -78,7 +78,7 @@ impl Call {
 
     /// Returns whether it would wait for the other end of a FIFO, and has no flag against that.
     pub fn waits(&self) -> bool {
-        self.number == libc::SYS_creat
+        self.name == "creat"
     }
 
     /// Adds O_NONBLOCK, so that an open does not wait for the other end of a FIFO.

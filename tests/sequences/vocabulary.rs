@@ -1,5 +1,6 @@
 //! The calls that sequences consist of, each with its weight.
 
+use guard_shim::table;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -53,6 +54,14 @@ fn of(weight: u32, name: &'static str, number: i64, args: Vec<Args>) -> (u32, Bo
     (weight, args.prop_map(move |args| made(name, number, args)).boxed())
 }
 
+/// Generates a call that newer architectures do not have. There it has no weight.
+fn older(weight: u32, name: &'static str, args: Vec<Args>) -> (u32, BoxedStrategy<Call>) {
+    match table::entries().iter().find(|row| row.name == name) {
+        Some(row) => of(weight, name, row.number.into(), args),
+        None => of(0, name, -1, args),
+    }
+}
+
 /// Generates a call with the name of a file's ACL or a directory's default ACL, the ACL, its size, and no
 /// flags.
 fn acl_call(name: &'static str, number: i64, first: Args) -> BoxedStrategy<Call> {
@@ -81,15 +90,16 @@ fn call() -> impl Strategy<Value = Call> {
     calls.extend(attributes());
     calls.extend(questions());
     calls.extend(processes());
+    calls.retain(|(weight, _)| *weight > 0);
     Union::new_weighted(calls)
 }
 
 fn opens() -> Vec<(u32, BoxedStrategy<Call>)> {
     vec![
         of(40, "openat", libc::SYS_openat, vec![at(), path(), open_flags(), mode()]),
-        of(25, "open", libc::SYS_open, vec![path(), open_flags(), mode()]),
+        older(25, "open", vec![path(), open_flags(), mode()]),
         of(16, "openat2", libc::SYS_openat2, vec![at(), path(), how(), one_of(&[24, 24, 24, 24, 23, 32])]),
-        of(4, "creat", libc::SYS_creat, vec![path(), mode()]),
+        older(4, "creat", vec![path(), mode()]),
         of(6, "truncate", libc::SYS_truncate, vec![path(), one_of(&[0, 2, 9, -1])]),
     ]
 }
@@ -100,7 +110,7 @@ fn descriptors() -> Vec<(u32, BoxedStrategy<Call>)> {
     vec![
         of(14, "close", libc::SYS_close, vec![fd()]),
         of(4, "dup", libc::SYS_dup, vec![fd()]),
-        of(3, "dup2", libc::SYS_dup2, vec![fd(), fd()]),
+        older(3, "dup2", vec![fd(), fd()]),
         of(2, "dup3", libc::SYS_dup3, vec![fd(), fd(), one_of(&[0, libc::O_CLOEXEC, 1])]),
         of(2, "F_DUPFD", libc::SYS_fcntl, vec![fd(), int(libc::F_DUPFD.into()), one_of(&[0, 3, 6, -1])]),
         of(
@@ -190,19 +200,19 @@ fn entries() -> Vec<(u32, BoxedStrategy<Call>)> {
         || one_of(&[0, 0, libc::AT_SYMLINK_FOLLOW, libc::AT_SYMLINK_FOLLOW, libc::AT_EMPTY_PATH, 1]);
     let text = || paths::text().prop_map(Arg::Path).boxed();
     vec![
-        of(8, "mkdir", libc::SYS_mkdir, vec![path(), mode()]),
+        older(8, "mkdir", vec![path(), mode()]),
         of(5, "mkdirat", libc::SYS_mkdirat, vec![at(), path(), mode()]),
-        of(3, "mknod", libc::SYS_mknod, vec![path(), kinds.clone(), int(0)]),
+        older(3, "mknod", vec![path(), kinds.clone(), int(0)]),
         of(2, "mknodat", libc::SYS_mknodat, vec![at(), path(), kinds, int(0)]),
-        of(6, "rmdir", libc::SYS_rmdir, vec![path()]),
-        of(10, "unlink", libc::SYS_unlink, vec![path()]),
+        older(6, "rmdir", vec![path()]),
+        older(10, "unlink", vec![path()]),
         of(7, "unlinkat", libc::SYS_unlinkat, vec![at(), path(), removal()]),
-        of(12, "rename", libc::SYS_rename, vec![path(), path()]),
+        older(12, "rename", vec![path(), path()]),
         of(4, "renameat", libc::SYS_renameat, vec![at(), path(), at(), path()]),
         of(8, "renameat2", libc::SYS_renameat2, vec![at(), path(), at(), path(), renaming()]),
-        of(6, "link", libc::SYS_link, vec![path(), path()]),
+        older(6, "link", vec![path(), path()]),
         of(7, "linkat", libc::SYS_linkat, vec![at(), path(), at(), path(), linking()]),
-        of(8, "symlink", libc::SYS_symlink, vec![text(), path()]),
+        older(8, "symlink", vec![text(), path()]),
         of(3, "symlinkat", libc::SYS_symlinkat, vec![text(), at(), path()]),
     ]
 }
@@ -222,18 +232,18 @@ fn attributes() -> Vec<(u32, BoxedStrategy<Call>)> {
     let [out, size] = buffer(32);
     let [names, names_size] = buffer(200);
     vec![
-        of(6, "chmod", libc::SYS_chmod, vec![path(), mode()]),
+        older(6, "chmod", vec![path(), mode()]),
         of(4, "fchmod", libc::SYS_fchmod, vec![fd(), mode()]),
         of(3, "fchmodat", libc::SYS_fchmodat, vec![at(), path(), mode()]),
         of(3, "fchmodat2", FCHMODAT2, vec![at(), path(), mode(), flags()]),
-        of(2, "chown", libc::SYS_chown, vec![path(), me().0, me().1]),
-        of(2, "lchown", libc::SYS_lchown, vec![path(), me().0, me().1]),
+        older(2, "chown", vec![path(), me().0, me().1]),
+        older(2, "lchown", vec![path(), me().0, me().1]),
         of(2, "fchown", libc::SYS_fchown, vec![fd(), me().0, me().1]),
         of(2, "fchownat", libc::SYS_fchownat, vec![at(), path(), me().0, me().1, flags()]),
         of(5, "utimensat", libc::SYS_utimensat, vec![at(), path(), times(), flags()]),
-        of(2, "utimes", libc::SYS_utimes, vec![path(), old_times()]),
-        of(2, "futimesat", libc::SYS_futimesat, vec![at(), path(), old_times()]),
-        of(1, "utime", libc::SYS_utime, vec![path(), old_times()]),
+        older(2, "utimes", vec![path(), old_times()]),
+        older(2, "futimesat", vec![at(), path(), old_times()]),
+        older(1, "utime", vec![path(), old_times()]),
         of(1, "listxattr", libc::SYS_listxattr, vec![path(), names, names_size]),
         of(3, "futimens", libc::SYS_utimensat, vec![fd(), Just(Arg::Null).boxed(), times(), int(0)]),
         of(4, "setxattr", libc::SYS_setxattr, vec![path(), attribute(), path_value, path_size, setting()]),
@@ -255,8 +265,8 @@ fn questions() -> Vec<(u32, BoxedStrategy<Call>)> {
     let [out, size] = buffer(200);
     let [out2, size2] = buffer(200);
     vec![
-        of(8, "stat", libc::SYS_stat, vec![path(), stat()]),
-        of(5, "lstat", libc::SYS_lstat, vec![path(), stat()]),
+        older(8, "stat", vec![path(), stat()]),
+        older(5, "lstat", vec![path(), stat()]),
         of(8, "fstat", libc::SYS_fstat, vec![fd(), stat()]),
         of(3, "fstatat", libc::SYS_newfstatat, vec![at(), path(), stat(), follow()]),
         of(
@@ -265,10 +275,10 @@ fn questions() -> Vec<(u32, BoxedStrategy<Call>)> {
             libc::SYS_statx,
             vec![at(), path(), follow(), int(libc::STATX_BASIC_STATS.into()), Just(Arg::Statx).boxed()],
         ),
-        of(4, "access", libc::SYS_access, vec![path(), access()]),
+        older(4, "access", vec![path(), access()]),
         of(2, "faccessat", libc::SYS_faccessat, vec![at(), path(), access()]),
         of(2, "faccessat2", libc::SYS_faccessat2, vec![at(), path(), access(), follow()]),
-        of(5, "readlink", libc::SYS_readlink, vec![path(), out, size]),
+        older(5, "readlink", vec![path(), out, size]),
         of(2, "readlinkat", libc::SYS_readlinkat, vec![at(), path(), out2, size2]),
     ]
 }
