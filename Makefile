@@ -9,7 +9,7 @@ help:
 	@echo "make run [CMD='bash -c \"echo hi\"']  build, and start the guard on a shell or on CMD"
 	@echo "make demo                            build, and show a denial and a question, on temporary files"
 	@echo "make deb                             a package for Debian and Ubuntu, in target/debian"
-	@echo "make dist                            a release: a program without a C library in a tarball, and the package"
+	@echo "make dist [PROCESSORS=aarch64]       a release: a program without a C library in a tarball, and the package"
 	@echo "make test                            the gate: lint, unit and end-to-end tests, as root and as a user"
 	@echo "make test-escape [LAYERS=--layers]   the attacks, under each choice of tiers; then without each layer"
 	@echo "make test-full [SHARD=1/3]           adds foreign suites, real gateways, licences and unused dependencies"
@@ -38,7 +38,7 @@ deb:
 	@scripts/deb
 
 dist:
-	@scripts/dist
+	@scripts/dist $(PROCESSORS)
 
 # Cargo itself keeps the direction of the crates.
 lint:

@@ -24,18 +24,6 @@
 
 static const char *secret, *kept, *program, *root;
 
-// The i386 entry, from 64-bit code: the numbers are those of i386, the pointers have 32 bits.
-static long i386(long number, long a, long b, long c) {
-    long result;
-    __asm__ volatile("int $0x80" : "=a"(result) : "a"(number), "b"(a), "c"(b), "d"(c) : "memory", "r8", "r9", "r10", "r11");
-    return result;
-}
-
-static char *low(const char *text) {
-    char *page = mmap(0, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_32BIT, -1, 0);
-    return strcpy(page, text);
-}
-
 static char *below(const char *name) {
     static char path[4096];
     snprintf(path, sizeof path, "%s%s", root, name);
@@ -47,6 +35,19 @@ static void show(int file) {
     ssize_t length = read(file, text, sizeof text);
     if (length > 0)
         write(1, text, length);
+}
+
+#ifdef __x86_64__
+// The i386 entry, from 64-bit code: the numbers are those of i386, the pointers have 32 bits.
+static long i386(long number, long a, long b, long c) {
+    long result;
+    __asm__ volatile("int $0x80" : "=a"(result) : "a"(number), "b"(a), "c"(b), "d"(c) : "memory", "r8", "r9", "r10", "r11");
+    return result;
+}
+
+static char *low(const char *text) {
+    char *page = mmap(0, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_32BIT, -1, 0);
+    return strcpy(page, text);
 }
 
 static void i386_open(void) { show(i386(5, (long)low(secret), O_RDONLY, 0)); }
@@ -68,12 +69,20 @@ static void i386_openat2(void) {
 }
 static void x32_open(void) { show(syscall(0x40000002, secret, O_RDONLY, 0)); }
 static void x32_openat(void) { show(syscall(0x40000101, AT_FDCWD, secret, O_RDONLY, 0)); }
+#endif
 // The kernel looks at the lower half of the number only.
 static void number_with_upper_bits(void) {
+#ifdef __aarch64__
+    register long x8 __asm__("x8") = 0x7777777700000000 | SYS_openat;
+    register long x0 __asm__("x0") = AT_FDCWD, x1 __asm__("x1") = (long)secret, x2 __asm__("x2") = 0, x3 __asm__("x3") = 0;
+    __asm__ volatile("svc 0" : "+r"(x0) : "r"(x8), "r"(x1), "r"(x2), "r"(x3) : "memory");
+    show(x0);
+#else
     long result;
     register long r10 __asm__("r10") = 0;
     __asm__ volatile("syscall" : "=a"(result) : "a"(0x7777777700000101), "D"((long)AT_FDCWD), "S"(secret), "d"(0L), "r"(r10) : "rcx", "r11", "memory");
     show(result);
+#endif
 }
 
 // One request through a ring, by the system calls alone.
@@ -155,8 +164,14 @@ static void filter_by_prctl(void) {
 // What it says succeeded did not happen: the descriptor 0 is what it was.
 static void filter_lies(void) { filtered(SECCOMP_RET_ERRNO, 0), show(open(secret, O_RDONLY)); }
 static void on_trap(int number, siginfo_t *info, void *context) {
-    greg_t *r = ((ucontext_t *)context)->uc_mcontext.gregs;
-    r[REG_RAX] = syscall(SYS_open, secret, O_RDONLY);
+    mcontext_t *machine = &((ucontext_t *)context)->uc_mcontext;
+    struct { uint64_t flags, mode, resolve; } how = {0};
+    long opened = syscall(SYS_openat2, AT_FDCWD, secret, &how, sizeof how);
+#ifdef __aarch64__
+    machine->regs[0] = opened;
+#else
+    machine->gregs[REG_RAX] = opened;
+#endif
 }
 static void filter_traps(void) {
     struct sigaction action = {.sa_sigaction = on_trap, .sa_flags = SA_SIGINFO};
@@ -273,9 +288,11 @@ static void dumps(void) {
 }
 
 static const struct { const char *name; void (*run)(void); } MODES[] = {
+#ifdef __x86_64__
     {"i386-open", i386_open}, {"i386-openat", i386_openat}, {"i386-creat", i386_creat}, {"i386-unlink", i386_unlink},
     {"i386-rename", i386_rename}, {"i386-link", i386_link}, {"i386-truncate", i386_truncate}, {"i386-chmod", i386_chmod},
     {"i386-mkdir", i386_mkdir}, {"i386-openat2", i386_openat2}, {"x32-open", x32_open}, {"x32-openat", x32_openat},
+#endif
     {"upper-bits", number_with_upper_bits}, {"ring-open", ring_open}, {"ring-open2", ring_open2}, {"ring-write", ring_write},
     {"ring-unlink", ring_unlink}, {"ring-rename", ring_rename}, {"ring-mkdir", ring_mkdir}, {"ring-polled", ring_polled},
     {"filter-allows", filter_allows}, {"filter-logs", filter_logs}, {"filter-by-prctl", filter_by_prctl},

@@ -76,7 +76,12 @@ static void by_clone3(void) {
 }
 
 static void by_fork(void) {
-    if (!syscall(SYS_fork))
+#ifdef SYS_fork
+    long made = syscall(SYS_fork);
+#else
+    long made = syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
+#endif
+    if (!made)
         start(), _exit(1);
     wait(0);
 }
@@ -149,6 +154,7 @@ static void in_session(void) {
     usleep(100000);
 }
 
+#ifdef __x86_64__
 static void *low(const void *bytes, size_t length) {
     void *page = mmap(0, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_32BIT, -1, 0);
     return memcpy(page, bytes, length);
@@ -162,12 +168,16 @@ static void i386(void) {
 }
 
 static void x32(void) { syscall(0x40000000 | 520, program, arguments, 0); }
+#endif
 
 static const struct { const char *name; void (*run)(void); } MODES[] = {
     {"thread", thread}, {"threads", threads}, {"vfork", after_vfork}, {"clone-vm", clone_vm}, {"clone-files", clone_files},
     {"clone3", by_clone3}, {"fork", by_fork}, {"spawn", spawn}, {"signal", from_signal}, {"stack", from_other_stack},
     {"exit", at_exit}, {"limits", with_limits}, {"popen", by_popen}, {"wordexp", by_wordexp}, {"personality", by_personality},
-    {"filter", behind_filter}, {"session", in_session}, {"i386", i386}, {"x32", x32},
+    {"filter", behind_filter}, {"session", in_session},
+#ifdef __x86_64__
+    {"i386", i386}, {"x32", x32},
+#endif
 };
 
 int main(int argc, char **argv) {

@@ -117,10 +117,22 @@ static void partial(void) {
     char *bad[] = {path, none, kernel, 0, edge};
     for (int at = 0; at < 5; at++) {
         char *p = bad[at];
-        is("open", syscall(SYS_open, p, O_RDONLY), EFAULT);
         is("openat", syscall(SYS_openat, AT_FDCWD, p, O_RDONLY | O_CREAT, 0600), EFAULT);
-        is("creat", syscall(SYS_creat, p, 0600), EFAULT);
         is("truncate", syscall(SYS_truncate, p, 0), EFAULT);
+        is("mkdirat", syscall(SYS_mkdirat, AT_FDCWD, p, 0700), EFAULT);
+        is("mknodat", syscall(SYS_mknodat, AT_FDCWD, p, S_IFIFO | 0600, 0), EFAULT);
+        is("unlinkat", syscall(SYS_unlinkat, AT_FDCWD, p, 0), EFAULT);
+        is("renameat", syscall(SYS_renameat, AT_FDCWD, p, AT_FDCWD, good), EFAULT);
+        is("renameat to", syscall(SYS_renameat, AT_FDCWD, good, AT_FDCWD, p), EFAULT);
+        is("linkat", syscall(SYS_linkat, AT_FDCWD, p, AT_FDCWD, good, 0), EFAULT);
+        is("linkat to", syscall(SYS_linkat, AT_FDCWD, good, AT_FDCWD, p, 0), EFAULT);
+        is("symlinkat", syscall(SYS_symlinkat, p, AT_FDCWD, "new"), EFAULT);
+        is("symlinkat to", syscall(SYS_symlinkat, good, AT_FDCWD, p), EFAULT);
+        is("fchmodat", syscall(SYS_fchmodat, AT_FDCWD, p, 0600), EFAULT);
+        is("fchownat", syscall(SYS_fchownat, AT_FDCWD, p, -1, -1, 0), EFAULT);
+#ifdef SYS_open
+        is("open", syscall(SYS_open, p, O_RDONLY), EFAULT);
+        is("creat", syscall(SYS_creat, p, 0600), EFAULT);
         is("mkdir", syscall(SYS_mkdir, p, 0700), EFAULT);
         is("mknod", syscall(SYS_mknod, p, S_IFIFO | 0600, 0), EFAULT);
         is("unlink", syscall(SYS_unlink, p), EFAULT);
@@ -133,6 +145,7 @@ static void partial(void) {
         is("symlink to", syscall(SYS_symlink, good, p), EFAULT);
         is("chmod", syscall(SYS_chmod, p, 0600), EFAULT);
         is("chown", syscall(SYS_chown, p, -1, -1), EFAULT);
+#endif
         is("setxattr", syscall(SYS_setxattr, p, "user.x", "x", 1, 0), EFAULT);
         is("setxattr name", syscall(SYS_setxattr, good, p, "x", 1, 0), EFAULT);
         is("setxattr value", syscall(SYS_setxattr, good, "user.x", p == 0 ? none : p, 8, 0), EFAULT);

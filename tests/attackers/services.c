@@ -7,6 +7,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#ifdef __x86_64__
 // The i386 entry, from 64-bit code: the numbers are those of i386, the pointers have 32 bits.
 static long i386(long number, long a, long b, long c, long d, long e) {
     long result;
@@ -42,9 +43,13 @@ static void i386_sendto(void) {
     i386(102, 11 /* SYS_SENDTO */, (long)words, 0, 0, 0);
 }
 
+#endif
+
 static const struct { const char *name; void (*run)(void); } MODES[] = {
+#ifdef __x86_64__
     {"i386-connect", i386_connect},
     {"i386-sendto", i386_sendto},
+#endif
 };
 
 int main(int argc, char **argv) {

@@ -1,6 +1,6 @@
 //! Only the guard's own file gets anything, and only the process that was answered.
 
-use guard_tests::{compile, copy_guard, until};
+use guard_tests::{LOADER, compile, copy_guard, until};
 
 use crate::world::{answered, executable, own, start, unasked, world};
 
@@ -12,7 +12,7 @@ fn a_program_that_only_looks_like_the_guard_gains_nothing() {
     let world = world();
     copy_guard(&world.root().join("work/openclaw-guard"));
     executable(&world, "work/bin/openclaw-guard", "#!/bin/sh\necho \"$@\" > called\n");
-    let loader = "/lib64/ld-linux-x86-64.so.2";
+    let loader = LOADER;
     for line in [
         "./openclaw-guard run-outside -- touch made".to_owned(),
         format!("{loader} {} run-outside -- touch made", own()),

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::fmt::Write;
 
 use guard_shim::table::{self, Architecture};
+use guard_tests::LOADER;
 
 /// What newer architectures have instead of an older call: its name, and its arguments by those of the older one, `a`.
 const NEWER: [(&str, &str, &str); 16] = [
@@ -27,12 +28,8 @@ const NEWER: [(&str, &str, &str); 16] = [
 
 /// Returns an attack that names the loader of this architecture.
 pub fn loader(text: &str) -> Cow<'_, str> {
-    match Architecture::THIS {
-        Architecture::X86_64 => Cow::Borrowed(text),
-        Architecture::Aarch64 => {
-            text.replace("/lib64/ld-linux-x86-64.so.2", "/lib/ld-linux-aarch64.so.1").into()
-        }
-    }
+    const NAMED: &str = "/lib64/ld-linux-x86-64.so.2";
+    if LOADER == NAMED { text.into() } else { text.replace(NAMED, LOADER).into() }
 }
 
 /// Defines `native(number, args)` in Python. It returns the number of the call that has this name here, or of the newer one

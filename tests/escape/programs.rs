@@ -7,6 +7,7 @@ mod tools;
 mod wrappers;
 
 use crate::attempt::{BUILDING, attacks, c, python, sh};
+use crate::machine::has_i386;
 
 attacks! {
     by_its_name => sh("cd $R; $P");
@@ -67,7 +68,7 @@ f = os.open('.', os.O_TMPFILE | os.O_RDWR, 0o700); os.write(f, open(P, 'rb').rea
 g = os.open('/proc/self/fd/%d' % f, os.O_RDONLY); os.close(f); os.chdir(R); call(322, g, b'', array(b'x'), 0, 0x1000)").under(BUILDING);
     from_a_removed_file => sh("cp $P prog; exec 7<prog; rm prog; cd $R; /proc/self/fd/7");
     from_a_removed_file_where_programs_run => sh("cp $P prog; exec 7<prog; rm prog; cd $R; /proc/self/fd/7").under(BUILDING);
-    by_the_entry_of_i386 => c("exec", "i386");
+    by_the_entry_of_i386 => c("exec", "i386").natively_if(has_i386);
     by_the_entry_of_x32 => c("exec", "x32").natively_refused("the kernel has no x32");
     from_a_thread => c("exec", "thread");
     from_threads_at_once => c("exec", "threads");

@@ -1,6 +1,6 @@
 //! Programs that may not run do not run, under any name and by any caller.
 
-use guard_tests::{Ended, World};
+use guard_tests::{Ended, LOADER, World};
 
 /// Returns a world where system programs may run, with copies of one program in places of different rules.
 fn world() -> World {
@@ -78,7 +78,7 @@ fn a_script_whose_interpreter_may_not_run() {
 fn the_loader_runs_nothing_that_may_not_run() {
     let world = world();
     let root = world.root();
-    let loader = "/lib64/ld-linux-x86-64.so.2";
+    let loader = LOADER;
     assert!(std::path::Path::new(loader).exists(), "{loader} is needed by the tests");
     for directory in ["denied", "data", "readable"] {
         for options in ["", "--argv0 echo ", "--library-path /usr/lib "] {
@@ -99,7 +99,7 @@ fn the_loader_runs_nothing_that_may_not_run() {
 #[test]
 fn a_loader_that_lists_does_not_run() {
     let world = World::open();
-    let loader = "/lib64/ld-linux-x86-64.so.2";
+    let loader = LOADER;
     mode(&world.write("work/prog", std::fs::read("/bin/echo").expect("echo")), 0o755);
     for line in
         [format!("{loader} --list ./prog hello"), format!("LD_TRACE_LOADED_OBJECTS=1 {loader} ./prog hello")]
@@ -155,12 +155,38 @@ fn a_program_that_cannot_be_read_is_refused() {
     assert!(world.sh("./unreadable").stderr.contains("chmod +r"));
 }
 
+/// Maps a file without PROT_EXEC, and then adds it: by the address, and by addresses with a tag in the upper bits, which some
+/// processors ignore (Documentation/arch/arm64/tagged-address-abi.rst, Documentation/arch/x86/x86_64/mm.rst).
+const REMAP: &str = r"
+import ctypes, os, sys
+libc = ctypes.CDLL(None, use_errno=True)
+libc.mmap.restype = ctypes.c_void_p
+READ, CODE, PRIVATE = 1, 4, 2
+at = libc.mmap(None, ctypes.c_size_t(4096), READ, PRIVATE, os.open(sys.argv[1], os.O_RDONLY), ctypes.c_size_t(0))
+for tag in [0] + [1 << bit for bit in range(56, 64)] + [0x7f << 56, 0xff << 56, 0x3f << 57]:
+    libc.mprotect(ctypes.c_void_p(at | tag), ctypes.c_size_t(4096), READ | CODE)
+    libc.pkey_mprotect(ctypes.c_void_p(at | tag), ctypes.c_size_t(4096), READ | CODE, -1)
+mine = [line for line in open('/proc/self/maps') if line.startswith('%x-' % at)]
+print(mine[0].split()[1])
+";
+
+#[test]
+fn a_file_that_is_only_readable_does_not_become_code() {
+    let world = world();
+    let file = world.root().join("readable/prog");
+    let remap = ["/usr/bin/python3", "-c", REMAP, file.to_str().expect("UTF-8")];
+    assert_eq!(world.native(&remap).stdout, "r-xp\n");
+    let guarded = world.guarded(&remap);
+    assert_eq!(guarded.stdout, "r--p\n", "{}", guarded.stderr);
+}
+
 #[test]
 fn a_program_for_another_machine() {
     let world = world();
     let mut image = std::fs::read("/bin/echo").expect("echo");
-    // e_machine: aarch64 instead of x86-64.
-    image[18..20].copy_from_slice(&183_u16.to_le_bytes());
+    // e_machine: aarch64 instead of x86-64, or the other way round.
+    let foreign: u16 = if cfg!(target_arch = "aarch64") { 62 } else { 183 };
+    image[18..20].copy_from_slice(&foreign.to_le_bytes());
     mode(&world.write("work/foreign", image), 0o755);
     let ended = world.guarded(&["perl", "-e", "exec './foreign' or die qq($!\n)"]);
     assert_ne!(ended.status, 0);

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::Command;
 use std::sync::{Mutex, PoisonError};
 
-use guard_tests::{Arena, Ended, ended, layers_off, without_layers};
+use guard_tests::{Arena, Ended, LOADER, ended, layers_off, without_layers};
 
 /// Held by one race at a time: the machine has two cores, and an attacker needs both.
 pub static ALONE: Mutex<()> = Mutex::new(());
@@ -71,8 +71,7 @@ impl Effort {
     /// Returns the attacker's arguments after its mode, for the arena with this root.
     pub fn arguments(self, root: &Path, flipper: &str) -> Vec<String> {
         let Effort { seconds, attempts } = self;
-        let loader = "/lib64/ld-linux-x86-64.so.2";
-        [&seconds.to_string(), &*root.to_string_lossy(), flipper, loader, &attempts.to_string()]
+        [&seconds.to_string(), &*root.to_string_lossy(), flipper, LOADER, &attempts.to_string()]
             .map(str::to_owned)
             .to_vec()
     }

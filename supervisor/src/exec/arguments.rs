@@ -6,8 +6,6 @@ use crate::caller::Caller;
 
 /// The kernel takes at most three quarters of 8 MiB for all strings and pointers (fs/exec.c, bprm_stack_limits).
 pub const MAX_BYTES: usize = 6 << 20;
-/// MAX_ARG_STRLEN: 32 pages.
-const MAX_LEN: usize = 32 * 4096;
 /// Bytes per read, from a page boundary: the strings of most environments lie close together, in any order.
 const WINDOW: usize = 8192;
 const PAGE: u64 = 4096;
@@ -43,6 +41,11 @@ impl Strings {
         }
         Ok(strings)
     }
+}
+
+/// MAX_ARG_STRLEN: 32 pages, which are larger than 4 KiB on some kernels.
+fn max_len() -> usize {
+    32 * rustix::param::page_size()
 }
 
 /// The strings as laid out in a new program's memory.
@@ -131,7 +134,7 @@ impl<'c, 'k> Windows<'c, 'k> {
             let bytes = self.from(at)?;
             let end = memchr::memchr(0, bytes);
             text.extend_from_slice(&bytes[..end.unwrap_or(bytes.len())]);
-            if text.len() >= MAX_LEN {
+            if text.len() >= max_len() {
                 return Err(Errno::TOOBIG);
             }
             if end.is_some() {

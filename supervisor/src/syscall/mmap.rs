@@ -44,10 +44,15 @@ fn judge(request: &Request<'_, '_>, file: &OwnedFd) -> Result<(), Errno> {
     request.guard.judge(request.caller, Operation::Map, AnchoredPath::object(&path, &object), Access::MAP)
 }
 
+/// The bits of an address in a process: it has at most 56 (Documentation/arch/x86/x86_64/5level-paging.rst). Processors may
+/// ignore a tag above them, and the kernel then takes it off (aarch64's top byte, x86-64's linear address masking).
+const ADDRESS: u64 = (1 << 56) - 1;
+
 /// mprotect and pkey_mprotect with PROT_EXEC: every file mapped in the range needs `x`.
 pub fn mprotect(request: &Request<'_, '_>, start: u64, length: u64) -> HandlerResult {
     let mapped = maps::read(request.caller.tid())?;
     request.caller.check()?;
+    let start = start & ADDRESS;
     let end = start.saturating_add(length);
     let mut judged = std::collections::HashSet::new();
     for mapping in mapped {

@@ -59,7 +59,7 @@ impl OpenHow {
         if size < SIZE as u64 {
             return Err(Errno::INVAL);
         }
-        if size > 4096 {
+        if size > rustix::param::page_size() as u64 {
             return Err(Errno::TOOBIG);
         }
         // Like the kernel, check the bytes after the known structure first; stop at the first that is not 0.

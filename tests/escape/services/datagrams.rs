@@ -1,6 +1,7 @@
 //! Datagrams, each of which may name its receiver.
 
 use crate::attempt::{attacks, c, python, sh};
+use crate::machine::has_i386;
 use crate::outside::datagrams;
 
 attacks! {
@@ -41,7 +42,7 @@ name = ctypes.create_string_buffer(b'\\1\\0datagrams\\0'); text = ctypes.create_
 part = ctypes.create_string_buffer(struct.pack('QQ', ctypes.addressof(text), 1))
 one = struct.pack('QQQQQQQQ', ctypes.addressof(name), 12, ctypes.addressof(part), 1, 0, 0, 0, 0)
 call(307, s.fileno(), one, 1, 0)").with(datagrams);
-    by_the_call_of_i386 => c("services", "i386-sendto").with(datagrams);
+    by_the_call_of_i386 => c("services", "i386-sendto").with(datagrams).natively_if(has_i386);
     by_perl => sh("perl -MSocket -e 'socket my $s, AF_UNIX, SOCK_DGRAM, 0; send $s, \"x\", 0, sockaddr_un(\"datagrams\")'").with(datagrams);
     by_a_connected_stream => python("
 import socket

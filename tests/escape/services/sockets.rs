@@ -1,6 +1,7 @@
 //! Sockets that the tree did not make, by every way to name them. No rule names them.
 
 use crate::attempt::{attacks, c, python, sh};
+use crate::machine::has_i386;
 use crate::outside::{abstract_server, autobound, late_server, messages, server, server_at};
 
 attacks! {
@@ -135,7 +136,7 @@ os.kill(swapper, 9)").with(server);
     messages_of_a_connection => python("
 import socket
 socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET).connect('messages')").with(messages);
-    by_the_call_of_i386 => c("services", "i386-connect").with(server);
+    by_the_call_of_i386 => c("services", "i386-connect").with(server).natively_if(has_i386);
     by_an_abstract_name => python("
 import socket
 socket.socket(socket.AF_UNIX).connect('\\0' + R.rstrip('/'))").with(abstract_server);
