@@ -6,7 +6,11 @@
 //!
 //! The crate knows nothing of policies. It is meant to be read in an hour.
 
-#[cfg(not(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64"))))]
+#[cfg(not(all(
+    target_os = "linux",
+    target_endian = "little",
+    any(target_arch = "x86_64", target_arch = "aarch64")
+)))]
 compile_error!("the table of system calls is for Linux on x86_64 and aarch64 only");
 
 #[cfg(test)]

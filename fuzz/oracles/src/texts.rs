@@ -224,8 +224,9 @@ fn elf_model(file: &[u8]) -> Image {
     if !file.starts_with(b"\x7fELF") || file.len() < 64 {
         return if file.starts_with(b"#!") { panic!("a script") } else { Image::Unknown };
     }
-    // 64-bit, little-endian, version 1, x86-64.
-    if file[4..7] != [2, 1, 1] || number(18, 2) != Some(62) {
+    // 64-bit, little-endian, version 1, this machine's.
+    let machine = if cfg!(target_arch = "aarch64") { 183 } else { 62 };
+    if file[4..7] != [2, 1, 1] || number(18, 2) != Some(machine) {
         return Image::Foreign;
     }
     let (start, count) = (number(32, 8).unwrap(), number(56, 2).unwrap());

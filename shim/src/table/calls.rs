@@ -29,9 +29,14 @@ const fn call(x86_64: u32, aarch64: u32, name: &'static str, decision: RowAction
     Call { x86_64: Some(x86_64), aarch64: Some(aarch64), name, decision }
 }
 
-/// A call that only x86_64 has, for instance because newer architectures have only a call with more arguments.
+/// A call of x86_64: newer architectures have only a call with more arguments, or it is decided in another way there.
 const fn x86(number: u32, name: &'static str, decision: RowAction) -> Call {
     Call { x86_64: Some(number), aarch64: None, name, decision }
+}
+
+/// A call that is decided in another way on aarch64.
+const fn arm(number: u32, name: &'static str, decision: RowAction) -> Call {
+    Call { x86_64: None, aarch64: Some(number), name, decision }
 }
 
 /// A call with the same number everywhere.
@@ -180,7 +185,8 @@ const CALLS: &[Call] = &[
     call(98, 165, "getrusage", ALLOW),
     call(99, 179, "sysinfo", ALLOW),
     call(100, 153, "times", ALLOW),
-    call(101, 117, "ptrace", PTRACE),
+    x86(101, "ptrace", PTRACE),
+    arm(117, "ptrace", PTRACE_OF_AARCH64),
     call(102, 174, "getuid", ALLOW),
     call(103, 116, "syslog", ALLOW),
     call(104, 176, "getgid", ALLOW),

@@ -25,7 +25,9 @@ fn names_are_those_of_the_kernel() {
     let own = ["/usr/include/x86_64-linux-gnu/asm/unistd_64.h", "/usr/include/asm/unistd_64.h"];
     // The generic numbers, which the headers of each machine have.
     let generic = ["/usr/include/asm-generic/unistd.h"];
-    for (architecture, headers) in [(Architecture::X86_64, &own[..]), (Architecture::Aarch64, &generic)] {
+    // Other machines have other numbers in files of these names.
+    let own = if Architecture::THIS == Architecture::X86_64 { &own[..] } else { &[] };
+    for (architecture, headers) in [(Architecture::X86_64, own), (Architecture::Aarch64, &generic)] {
         let mut headers = headers.iter().filter_map(|path| std::fs::read_to_string(path).ok());
         let Some(header) = headers.next() else { continue };
         // The generic header has several names for some numbers, of which an architecture chooses one.
@@ -68,7 +70,8 @@ fn names_are_those_of_the_kernel() {
 
 #[test]
 fn a_call_is_decided_alike_on_all_architectures() {
-    for row in rows(Architecture::Aarch64) {
+    // A tracer may change the first argument behind the filter on aarch64 only.
+    for row in rows(Architecture::Aarch64).iter().filter(|row| row.name != "ptrace") {
         let other = rows(Architecture::X86_64).iter().find(|other| other.name == row.name);
         assert_eq!(other.map(|other| other.decision), Some(row.decision), "{}", row.name);
     }
@@ -99,6 +102,22 @@ fn few_actions_are_used() {
         };
         assert!(decided, "{}", row.name);
     }
+}
+
+/// The registers hold the arguments of a call that the filter has already seen.
+#[test]
+fn a_tracer_on_aarch64_does_not_set_the_registers() {
+    let row = rows(Architecture::Aarch64).iter().find(|row| row.name == "ptrace").unwrap();
+    let allowing = FilterOptions { allow_ptrace: true, ..FilterOptions::default() };
+    let RowAction::First(rules, Action::Allow) = row.decision.under(&allowing) else { panic!("{row:?}") };
+    let refusal = rules.iter().find(|rule| rule.then == Action::Errno(EPERM)).unwrap();
+    let is_test = |argument, value| {
+        let matches =
+            |test: &Test| test.argument == argument && matches!(test.is, Is::OneOf([only]) if *only == value);
+        refusal.when.iter().any(matches)
+    };
+    assert!(is_test(0, 0x4205) && is_test(2, 1));
+    assert_eq!(refusal.when.len(), 2);
 }
 
 #[test]

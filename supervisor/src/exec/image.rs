@@ -183,7 +183,7 @@ mod tests {
     fn headers_over_the_header_are_refused() {
         let mut program = vec![0; 4096];
         program[..7].copy_from_slice(b"\x7fELF\x02\x01\x01");
-        program[18] = 62;
+        program[18..20].copy_from_slice(&MACHINE.0.to_le_bytes());
         program[54] = 56;
         program[56] = 3;
         program[64] = 200;

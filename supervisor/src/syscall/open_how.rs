@@ -9,11 +9,12 @@ use crate::resolve::Last;
 
 /// `__O_TMPFILE` without the O_DIRECTORY that must accompany it.
 const TMPFILE_BIT: u32 = (libc::O_TMPFILE & !libc::O_DIRECTORY) as u32;
+/// `O_ACCMODE` as the kernel defines it (asm-generic/fcntl.h); musl's has the bit of `O_PATH` as well.
+const ACCESS_MODE: u32 = 3;
 /// `O_LARGEFILE` as the kernel defines it (asm/fcntl.h); the libc crate has 0 for glibc.
 const LARGEFILE: u32 = if cfg!(target_arch = "aarch64") { 0o400_000 } else { 0o100_000 };
 /// The flags that open(2) knows. It ignores all others (include/linux/fcntl.h, VALID_OPEN_FLAGS).
-const KNOWN: u32 = (libc::O_ACCMODE
-    | libc::O_CREAT
+const KNOWN: u32 = (libc::O_CREAT
     | libc::O_EXCL
     | libc::O_NOCTTY
     | libc::O_TRUNC
@@ -29,6 +30,7 @@ const KNOWN: u32 = (libc::O_ACCMODE
     | libc::O_CLOEXEC
     | libc::O_PATH
     | libc::O_TMPFILE) as u32
+    | ACCESS_MODE
     | LARGEFILE;
 
 /// Arguments of an open, as in openat2(2)'s `struct open_how`.
@@ -106,7 +108,7 @@ impl OpenHow {
 
     /// Whether it opens neither to read nor to write (access mode 3).
     pub fn is_neither(self) -> bool {
-        self.flags & libc::O_ACCMODE as u32 == libc::O_ACCMODE as u32
+        self.flags & ACCESS_MODE == ACCESS_MODE
     }
 
     /// Whether the open may change something even if it yields no descriptor.
@@ -116,7 +118,7 @@ impl OpenHow {
 
     /// The access that the open itself needs, besides the creation of a missing file.
     pub fn access(self) -> Access {
-        let mode = self.flags & libc::O_ACCMODE as u32;
+        let mode = self.flags & ACCESS_MODE;
         let reads = mode != libc::O_WRONLY as u32;
         let writes = mode != libc::O_RDONLY as u32 || self.has(libc::O_TRUNC) || self.unnamed();
         match (reads, writes) {
@@ -164,7 +166,7 @@ impl OpenHow {
             || (self.unnamed()
                 && (!self.has(libc::O_DIRECTORY)
                     || self.creates()
-                    || self.flags & libc::O_ACCMODE as u32 == libc::O_RDONLY as u32));
+                    || self.flags & ACCESS_MODE == libc::O_RDONLY as u32));
         if bad { Err(Errno::INVAL) } else { Ok(()) }
     }
 }
@@ -183,6 +185,11 @@ mod tests {
         assert_eq!(of(libc::O_RDWR), Access::READ | Access::WRITE);
         // Access mode 3 opens for ioctl; the kernel requires both rights for it, too.
         assert_eq!(of(3), Access::READ | Access::WRITE);
+        let is_neither = |flags: i32| OpenHow::of_open(flags, 0).is_neither();
+        assert_eq!(
+            [3, libc::O_RDWR, libc::O_WRONLY, libc::O_PATH].map(is_neither),
+            [true, false, false, false]
+        );
         assert_eq!(of(libc::O_TMPFILE | libc::O_WRONLY), Access::WRITE);
     }
 }

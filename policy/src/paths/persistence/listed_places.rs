@@ -323,7 +323,8 @@ pub(super) const LISTS: &[(Set, &str)] = &[
         Set::Preload,
         "/etc/ld.so.preload /etc/ld.so.conf /etc/ld.so.conf.d/ /etc/ld.so.cache /etc/ld-musl-x86_64.path \
          /etc/ld-musl-aarch64.path /lib64/ /usr/lib64/ /lib/x86_64-linux-gnu/ /usr/lib/x86_64-linux-gnu/ /lib/aarch64-linux-gnu/ \
-         /usr/lib/aarch64-linux-gnu/",
+         /usr/lib/aarch64-linux-gnu/ /lib/ld-linux-aarch64.so.1 /usr/lib/ld-linux-aarch64.so.1 /lib/ld-musl-x86_64.so.1 \
+         /usr/lib/ld-musl-x86_64.so.1 /lib/ld-musl-aarch64.so.1 /usr/lib/ld-musl-aarch64.so.1",
     ),
     (
         Set::Agents,

@@ -17,8 +17,10 @@ const IOVEC: usize = 16;
 pub const MAX_PARTS: u64 = 1024;
 /// The most bytes of control messages. The kernel's own bound (net.core.optmem_max) is no higher.
 const MAX_CONTROL: u64 = 128 << 10;
-/// `MAX_RW_COUNT`: the kernel takes no more in one call.
-const MAX_CONTENT: u64 = 0x7fff_f000;
+/// `MAX_RW_COUNT`: the kernel takes no more in one call. It is a number of pages.
+fn max_content() -> u64 {
+    i32::MAX as u64 & !(rustix::param::page_size() as u64 - 1)
+}
 
 /// A message; its content is still in the caller's memory.
 #[derive(Debug, Default)]
@@ -111,7 +113,7 @@ impl MessageContent {
     fn new(parts: impl IntoIterator<Item = (u64, u64)>) -> MessageContent {
         let mut content = MessageContent::default();
         for (start, length) in parts {
-            let length = length.min(MAX_CONTENT - content.length);
+            let length = length.min(max_content() - content.length);
             if length > 0 {
                 content.parts.push_back((start, length));
                 content.length += length;
@@ -218,6 +220,6 @@ mod tests {
     #[test]
     fn no_more_is_taken_than_the_kernel_takes() {
         let content = MessageContent::new([(0x1000, 0x7fff_0000), (0x2000, 0x7fff_0000), (0x3000, 1)]);
-        assert_eq!(content.length(), MAX_CONTENT);
+        assert_eq!(content.length(), max_content());
     }
 }
