@@ -200,7 +200,10 @@ impl Attack {
                 let text = format!("{}{PRELUDE}{}", native::numbers(), native::loader(text));
                 command.args([&*program_text("python3"), "-I", "-B", "-c", &text])
             }
-            Program::C { mode, .. } => command.arg(root.join("tools/attack")).arg(mode),
+            Program::C { mode, .. } => {
+                let number = mode.parse().ok().and_then(native::number).map(|number| number.to_string());
+                command.arg(root.join("tools/attack")).arg(number.as_deref().unwrap_or(mode))
+            }
         };
         match self.through {
             Some(line) => handed_down(line, &command),

@@ -32,20 +32,29 @@ pub fn loader(text: &str) -> Cow<'_, str> {
     if LOADER == NAMED { text.into() } else { text.replace(NAMED, LOADER).into() }
 }
 
+/// The number here of a call by its number on x86_64: of the call with this name, or of the newer one that does the same.
+pub fn number(x86_64: u32) -> Option<u32> {
+    let name = table::rows(Architecture::X86_64).iter().find(|row| row.number == x86_64)?.name;
+    let has = |name: &str| table::entries().iter().find(|row| row.name == name).map(|row| row.number);
+    let newer = || NEWER.iter().find(|(older, ..)| *older == name).and_then(|(_, newer, _)| has(newer));
+    has(name).or_else(newer)
+}
+
 /// Defines `native(number, args)` in Python. It returns the number of the call that has this name here, or of the newer one
 /// that does the same, and its arguments.
 pub fn numbers() -> String {
     let mut text = "NATIVE = {".to_owned();
     for row in table::rows(Architecture::X86_64).iter().filter(|_| Architecture::THIS != Architecture::X86_64)
     {
-        let newer = NEWER.iter().find(|(older, ..)| *older == row.name);
-        let (name, arguments) = newer.map_or((row.name, "a"), |(_, name, arguments)| (name, arguments));
-        if let Some(here) = table::rows(Architecture::THIS).iter().find(|here| here.name == name) {
-            let _ = write!(text, "{}: ({}, lambda a: {arguments}), ", row.number, here.number);
+        if let Some(here) = number(row.number) {
+            let newer = NEWER.iter().find(|(older, ..)| *older == row.name);
+            let arguments = newer.map_or("a", |(.., arguments)| arguments);
+            let _ = write!(text, "{}: ({here}, lambda a: {arguments}), ", row.number);
         }
     }
     text + "}
 def native(number, args):
+    if NATIVE and number not in NATIVE: raise OSError(38, 'this machine has no such call')
     here, arguments = NATIVE.get(number, (number, lambda a: a))
     return here, arguments(args)
 "

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 
-use guard_shim::table::{self, Action, RowAction, Switch};
+use guard_shim::table::{self, Action, Architecture, RowAction, Switch};
 
 /// A line of `surface.txt`.
 pub struct Call {
@@ -16,21 +16,26 @@ pub struct Call {
     pub swept: &'static str,
 }
 
-/// Returns all of them, by number.
+/// Returns all of them, by number. The lines have the numbers of x86_64, which has all of them.
 pub fn calls() -> BTreeMap<u32, Call> {
     let lines = include_str!("surface.txt").lines().filter(|line| !line.starts_with('#'));
     let mut calls = BTreeMap::new();
     for line in lines {
         let mut words = line.split(' ');
         let mut word = || words.next().unwrap_or_else(|| panic!("a short line: {line}"));
-        let number = word().parse().expect("a number");
+        let mut number = word().parse().expect("a number");
         let call = Call { name: word(), takes: word(), handled: word(), swept: word() };
+        if Architecture::THIS != Architecture::X86_64 {
+            let Some(here) = table::entries().iter().find(|here| here.name == call.name) else { continue };
+            number = here.number;
+        }
         assert!(calls.insert(number, call).is_none(), "twice: {line}");
     }
     calls
 }
 
 /// Returns the calls that this machine's header knows.
+#[cfg(target_arch = "x86_64")]
 fn headers() -> Vec<(u32, String)> {
     let headers = ["/usr/include/x86_64-linux-gnu/asm/unistd_64.h", "/usr/include/asm/unistd_64.h"];
     let Some(text) = headers.iter().find_map(|path| fs::read_to_string(path).ok()) else {
@@ -51,8 +56,9 @@ fn handling(decision: RowAction) -> &'static str {
     }
 }
 
+#[cfg(target_arch = "x86_64")]
 #[test]
-fn every_system_call_is_known_for_what_it_takes() {
+fn no_system_call_of_the_headers_is_unknown() {
     let calls = calls();
     let headers = headers();
     assert!(headers.len() > 300);
@@ -61,6 +67,11 @@ fn every_system_call_is_known_for_what_it_takes() {
             calls.get(number).unwrap_or_else(|| panic!("{name} ({number}) is new: what does it take?"));
         assert_eq!(call.name, name, "{number}");
     }
+}
+
+#[test]
+fn every_system_call_is_known_for_what_it_takes() {
+    let calls = calls();
     for entry in table::entries() {
         let call = calls.get(&entry.number).unwrap_or_else(|| panic!("{} is not classified", entry.name));
         assert_eq!(call.name, entry.name);
