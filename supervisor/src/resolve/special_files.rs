@@ -10,7 +10,7 @@ use std::borrow::Cow;
 
 use guard_openclaw::peer::proc::{self, Tid};
 use guard_openclaw::peer::process_tree::Tree;
-use rustix::fs::FileType;
+use rustix::fs::{FileType, Stat};
 use rustix::io::Errno;
 
 use crate::caller::Caller;
@@ -94,9 +94,9 @@ const PUBLIC: [&[u8]; 9] =
 
 /// Whether a device acts on the machine or on the user at it, instead of on a file. Decided by its number, whatever
 /// node leads to it (Documentation/admin-guide/devices.txt).
-fn acts_on_machine(object: &Object) -> bool {
-    let (major, minor) = (rustix::fs::major(object.stat.st_rdev), rustix::fs::minor(object.stat.st_rdev));
-    match object.kind() {
+pub fn acts_on_machine(stat: &Stat) -> bool {
+    let (major, minor) = (rustix::fs::major(stat.st_rdev), rustix::fs::minor(stat.st_rdev));
+    match FileType::from_raw_mode(stat.st_mode) {
         // A disk contains all its files.
         FileType::BlockDevice => true,
         FileType::CharacterDevice => match major {
@@ -154,7 +154,7 @@ pub fn classify<'p>(
         return Ok(Classification::Own);
     }
     if let Some(object) = object {
-        if acts_on_machine(object) {
+        if acts_on_machine(&object.stat) {
             return Ok(Classification::Refused("a device that controls the machine"));
         }
         if is_displaced(path, object)? {

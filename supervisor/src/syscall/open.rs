@@ -6,7 +6,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use guard_policy::Access;
 use guard_shim::failpoints::{Fallible, Layer, fail_point, is_layer_off};
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, ResolveFlags};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, ResolveFlags, Stat};
 use rustix::io::Errno;
 
 use super::open_how::OpenHow;
@@ -19,7 +19,7 @@ use crate::judge::anchored_path::{AnchoredPath, last_name, open_directory};
 use crate::judge::git_files::is_git_file;
 use crate::outside::CHANNEL;
 use crate::reply::{ContinueReason, HandlerResult, Reply, SupervisorCopy};
-use crate::resolve::special_files::controlling_terminal;
+use crate::resolve::special_files::{acts_on_machine, controlling_terminal};
 use crate::resolve::{DirEntry, Identity, Last, Object, Target, link_to};
 
 /// How often an open is retried when names change under it.
@@ -170,15 +170,20 @@ fn open_plain(request: &Request<'_, '_>, path: &PlainPath<'_>, how: OpenHow) -> 
     if !guard.allows_at(place, needed) {
         return None;
     }
-    // An open that may wait for another process, or that another process may notice, takes the long way, too.
-    if !how.changes() && is_fifo(path) {
+    // A new file is nothing else.
+    let is_new = how.creates() && how.has(libc::O_EXCL);
+    let there = if is_new { None } else { found(path) };
+    // An open that may wait for another process, or that another process may notice, takes the long way, too. So does one by
+    // which a device does something before anybody has looked at it, such as a watchdog.
+    if there.as_ref().is_some_and(|stat| acts_on_machine(stat) || !how.changes() && is_fifo(stat)) {
         return None;
     }
     let (start, name) = match parent {
         Some(parent) => (parent, path.split().1),
         None => (path.start(), path.written),
     };
-    match open_written(request, start, name, how) {
+    let is_own = how.creates() && there.is_some_and(|stat| is_own_file(&stat));
+    match open_written(request, start, name, how, is_own) {
         Ok(file) => Some(vet(request, &path.real, file, how, parent.is_some())),
         // The long way looks at a device before it opens it, and says what the policy says.
         Err(Errno::LOOP | Errno::NXIO | Errno::NODEV | Errno::IO) => None,
@@ -187,15 +192,17 @@ fn open_plain(request: &Request<'_, '_>, path: &PlainPath<'_>, how: OpenHow) -> 
     }
 }
 
-/// Opens or creates the object at a path from `start`.
+/// Opens or creates the object at a path from `start`. If `is_own`, a file of this user's was there: then O_CREAT makes no
+/// difference, and the caller's umask need not be read.
 fn open_written(
     request: &Request<'_, '_>,
     start: BorrowedFd<'_>,
     path: &[u8],
     how: OpenHow,
+    is_own: bool,
 ) -> Result<OwnedFd, Errno> {
     let open = |flags: OFlags, mode: Mode| rustix::fs::openat2(start, path, flags, mode, NO_LINKS);
-    if how.creates() && !how.has(libc::O_EXCL) && is_own_file(start, path) {
+    if is_own {
         match request.worker.block(request.caller, || open(how.ours() - OFlags::CREATE, Mode::empty())) {
             Err(Errno::NOENT) => {}
             opened => return opened,
@@ -213,18 +220,20 @@ fn open_written(
     }
 }
 
-fn is_fifo(path: &PlainPath<'_>) -> bool {
-    rustix::fs::statat(path.start(), path.written, AtFlags::SYMLINK_NOFOLLOW)
-        .is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::Fifo)
+/// What is at a path, or the link there.
+fn found(path: &PlainPath<'_>) -> Option<Stat> {
+    rustix::fs::statat(path.start(), path.written, AtFlags::SYMLINK_NOFOLLOW).ok()
 }
 
-/// Whether a regular file of this user is there: then O_CREAT makes no difference, and the caller's umask need not be
-/// read. The kernel has rules of its own for others' files (fs.protected_regular in proc_sys_fs(5)).
-fn is_own_file(start: BorrowedFd<'_>, path: &[u8]) -> bool {
-    rustix::fs::statat(start, path, AtFlags::SYMLINK_NOFOLLOW).is_ok_and(|stat| {
-        FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile
-            && stat.st_uid == rustix::process::geteuid().as_raw()
-    })
+fn is_fifo(stat: &Stat) -> bool {
+    FileType::from_raw_mode(stat.st_mode) == FileType::Fifo
+}
+
+/// Whether this is a regular file of this user. The kernel has rules of its own for others' files (fs.protected_regular in
+/// proc_sys_fs(5)).
+fn is_own_file(stat: &Stat) -> bool {
+    FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile
+        && stat.st_uid == rustix::process::geteuid().as_raw()
 }
 
 /// The path was judged as a string. This checks for special objects that the string does not reveal. The kernel has
