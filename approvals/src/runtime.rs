@@ -173,7 +173,7 @@ impl Approvals {
                     tokio::spawn(restart_task_on_panic(move || session.clone().run()));
                 }
                 tokio::spawn(restart_task_on_panic(move || notifier.clone().run()));
-                fail_point(Fallible::Approvals, b"");
+                fail_point(Fallible::Approvals, || b"");
                 tokio::select! { () = time => {} () = ending.notified() => {} }
                 // The manager is closed by now. Give the gateway time to withdraw its questions, and to reply to
                 // the last answer: the command may have ended before "always" was saved.

@@ -88,14 +88,14 @@ pub fn read_switches() {
     });
 }
 
-/// Panics if a test asks for it.
+/// Panics if a test asks for it. Only then is the subject computed.
 #[cfg(not(feature = "test-layers"))]
 #[inline(always)]
-pub const fn fail_point(_: Fallible, _: &[u8]) {}
+pub fn fail_point<'s>(_: Fallible, _: impl FnOnce() -> &'s [u8]) {}
 
-/// Panics if a test asks for it.
+/// Panics if a test asks for it. Only then is the subject computed.
 #[cfg(feature = "test-layers")]
-pub fn fail_point(what: Fallible, subject: &[u8]) {
+pub fn fail_point<'s>(what: Fallible, subject: impl FnOnce() -> &'s [u8]) {
     use std::sync::atomic::{AtomicBool, Ordering};
     static FELL: AtomicBool = AtomicBool::new(false);
     let Some(switches) = SWITCHES.get() else { return };
@@ -103,6 +103,7 @@ pub fn fail_point(what: Fallible, subject: &[u8]) {
     let named =
         switches.faults.split(',').filter_map(|part| part.split_once(':')).find(|(of, _)| *of == name);
     let Some((_, part)) = named else { return };
+    let subject = subject();
     let falls = match part {
         "" => !FELL.swap(true, Ordering::SeqCst),
         part => subject.windows(part.len()).any(|window| window == part.as_bytes()),

@@ -71,7 +71,7 @@ pub type HandlerResult = Result<Reply, Errno>;
 pub fn send(caller: &Caller<'_>, outcome: HandlerResult) {
     let id = caller.call().id;
     if outcome.is_ok() {
-        fail_point(Fallible::Answer, crate::syscall::number::name(caller.call().number).as_bytes());
+        fail_point(Fallible::Answer, || crate::syscall::number::name(caller.call().number).as_bytes());
     }
     if is_layer_off(Layer::Broker) && matches!(outcome, Ok(Reply::Descriptor { .. })) {
         let _ = caller.kernel().respond(id, Response::Continue);

@@ -81,7 +81,7 @@ fn start(request: &Request<'_, '_>, dirfd: i32, path: u64, strings: (u64, u64), 
     let mut written = CallerPath::default();
     caller.peek(path, &mut written)?;
     caller.check()?;
-    fail_point(Fallible::Exec, written.as_bytes());
+    fail_point(Fallible::Exec, || written.as_bytes());
     // The kernel opens the program before it counts its arguments (fs/exec.c, alloc_bprm). A search of PATH finds
     // nothing in most directories.
     if is_missing(request, dirfd, written.as_bytes()) {

@@ -53,7 +53,7 @@ pub struct Expected {
 
 /// Names the first thing that differs from what was judged. What cannot be read counts as different.
 pub fn differs(kernel: &dyn Kernel, pid: Tid, expected: &Expected) -> Option<&'static str> {
-    fail_point(Fallible::Verify, &expected.path);
+    fail_point(Fallible::Verify, || &expected.path);
     let link =
         |name: &str| rustix::fs::stat(format!("/proc/{pid}/{name}")).map(|stat| Identity::from_stat(&stat));
     if link("exe") != Ok(expected.program) {

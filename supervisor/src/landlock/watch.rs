@@ -111,7 +111,7 @@ fn follow(grants: &Grants, waker: &Waker, awaited: &impl Fn() -> Vec<Unreadable>
             relocated();
             is_due = false;
         }
-        fail_point(Fallible::Floor, b"");
+        fail_point(Fallible::Floor, || b"");
         std::thread::sleep(RETRY_INTERVAL);
     }
 }

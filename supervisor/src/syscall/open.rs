@@ -33,7 +33,7 @@ pub fn openat(request: &Request<'_, '_>, dirfd: i32, path: u64, flags: i32, mode
     let mut written = CallerPath::default();
     request.caller.peek(path, &mut written)?;
     let path = written.as_bytes();
-    fail_point(Fallible::Open, path);
+    fail_point(Fallible::Open, || path);
     if path == LAST_DENIAL.as_bytes() && only_reads(how) {
         return hand_over(Object::from_fd(request.guard.reporter.last_denial()?)?, how);
     }

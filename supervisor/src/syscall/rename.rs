@@ -147,7 +147,7 @@ pub fn rename(request: &Request<'_, '_>, old: At, new: At, flags: u32) -> Handle
     // The kernel reports EXDEV first.
     let (old, mut new) =
         both(old, new, flags).map_err(|error| if is_elsewhere { Errno::XDEV } else { error })?;
-    fail_point(Fallible::Rename, &old.path);
+    fail_point(Fallible::Rename, || &old.path);
     if flags.is_empty()
         && let Some(replacement) = git_config::replacement(request, &old, &new)
     {

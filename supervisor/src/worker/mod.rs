@@ -209,7 +209,7 @@ impl Pool {
                 return;
             }
             priority.step();
-            fail_point(Fallible::Worker, name(call.number).as_bytes());
+            fail_point(Fallible::Worker, || name(call.number).as_bytes());
             while !self.wait_again() {
                 if !self.idle.sleep() {
                     self.waiting.fetch_add(1, Ordering::AcqRel);
@@ -308,7 +308,7 @@ impl Pool {
         let mut is_idle = true;
         loop {
             std::thread::sleep(if is_idle { IDLE_POLL_INTERVAL } else { WATCH_INTERVAL });
-            fail_point(Fallible::Watch, b"");
+            fail_point(Fallible::Watch, || b"");
             let slots = self.slots.lock().clone();
             let blocked = slots.iter().filter(|slot| slot.blocked.load(Ordering::Acquire));
             let now: Vec<u64> = blocked.map(|slot| slot.call.load(Ordering::Relaxed)).collect();

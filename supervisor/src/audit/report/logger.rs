@@ -110,7 +110,7 @@ impl Logger {
 
     fn log(&mut self, record: Record) -> Logged {
         let Record::Event(mut event) = record else { return self.write(&record) };
-        fail_point(Fallible::Audit, &event.path);
+        fail_point(Fallible::Audit, || &event.path);
         if event.outcome == Outcome::Allow {
             if event.chain.is_empty() && self.writer.writes() {
                 event.chain = self.tree.chain(event.pid);

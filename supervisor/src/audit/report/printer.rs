@@ -114,7 +114,7 @@ impl Printer {
 
     /// Prints a line, or counts it if it was printed recently.
     fn print(&mut self, line: String) {
-        fail_point(Fallible::Report, line.as_bytes());
+        fail_point(Fallible::Report, || line.as_bytes());
         self.fold(FOLD_INTERVAL);
         if let Some((_, repeats)) = self.recent.get_mut(&line) {
             *repeats += 1;

@@ -342,7 +342,7 @@ impl PolicyReader {
                 self.reporter.problem(format!("openclaw-guard: {}", shown(why.to_string().as_bytes())));
             }
         }
-        fail_point(Fallible::Policy, now.unwrap_or_default());
+        fail_point(Fallible::Policy, || now.unwrap_or_default());
         let before = self.current.guard();
         if !before.floor.is_kept_by(&policy) {
             return Err(SetupError::TakesFromKernel);

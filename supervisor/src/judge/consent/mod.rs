@@ -151,7 +151,7 @@ fn ask(
     caller: &Caller<'_>,
     question: Question,
 ) -> Result<(Id, ConsentOutcome), Errno> {
-    fail_point(Fallible::Asking, question.reason.text.as_bytes());
+    fail_point(Fallible::Asking, || question.reason.text.as_bytes());
     let file = match &question.subject {
         Subject::File { path, .. } => Some((path.clone(), question.which)),
         Subject::Exec(_) | Subject::Host(_) => None,

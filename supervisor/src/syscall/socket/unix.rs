@@ -84,7 +84,7 @@ pub fn receiver(request: &Request<'_, '_>, path: &[u8]) -> Result<(Vec<u8>, Obje
 /// the tree. So the right to write to the path is not enough: the tree must have made the socket, or a rule must name
 /// it.
 fn find_server(request: &Request<'_, '_>, path: &[u8]) -> Result<Object, Errno> {
-    fail_point(Fallible::Connect, path);
+    fail_point(Fallible::Connect, || path);
     let target = request.guard.resolver.resolve(request.caller, libc::AT_FDCWD, path, Last::Follow)?;
     let (object, path) = target.into_object()?;
     if object.kind() != FileType::Socket {
