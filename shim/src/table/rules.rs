@@ -39,7 +39,7 @@ const fn none_of(argument: u8, bits: u32) -> Test {
 
 const O_PATH: u32 = libc::O_PATH as u32;
 /// `O_ACCMODE` as the kernel defines it (asm-generic/fcntl.h); musl's has the bit of `O_PATH` as well.
-const ACCESS_MODE: u32 = 3;
+const ACCESS_MODE: u32 = (libc::O_WRONLY | libc::O_RDWR) as u32;
 /// The access mode for neither reading nor writing. Landlock grants it on any file, and opening a device has effects.
 const NEITHER: u32 = 3;
 /// The flags that write. `O_RDONLY` has no bit of its own, and `O_TMPFILE` includes the bit of `O_DIRECTORY`.
@@ -223,9 +223,9 @@ pub(super) const PTRACE: RowAction = RowAction::Option(
     &RowAction::First(&[rule(&[one_of(0, TRACEME)], Action::Notify)], Action::Allow),
     &NOTIFY,
 );
-const SETREGSET: &[u32] = &[0x4205];
+const SETREGSET: &[u32] = &[libc::PTRACE_SETREGSET as c_uint];
 /// The type of the set that has the registers of system calls (linux/elf.h).
-const NT_PRSTATUS: &[u32] = &[1];
+const NT_PRSTATUS: &[u32] = &[libc::NT_PRSTATUS as u32];
 /// On aarch64, seccomp sees the first argument as it was at the call's entry, and the kernel takes it from a register that a
 /// tracer may change in between (arch/arm64/kernel/ptrace.c, syscall_trace_enter). Then no rule on it would hold.
 pub(super) const PTRACE_OF_AARCH64: RowAction = RowAction::Option(

@@ -10,9 +10,7 @@ use crate::resolve::Last;
 /// `__O_TMPFILE` without the O_DIRECTORY that must accompany it.
 const TMPFILE_BIT: u32 = (libc::O_TMPFILE & !libc::O_DIRECTORY) as u32;
 /// `O_ACCMODE` as the kernel defines it (asm-generic/fcntl.h); musl's has the bit of `O_PATH` as well.
-const ACCESS_MODE: u32 = 3;
-/// `O_LARGEFILE` as the kernel defines it (asm/fcntl.h); the libc crate has 0 for glibc.
-const LARGEFILE: u32 = if cfg!(target_arch = "aarch64") { 0o400_000 } else { 0o100_000 };
+const ACCESS_MODE: u32 = OFlags::RWMODE.bits();
 /// The flags that open(2) knows. It ignores all others (include/linux/fcntl.h, VALID_OPEN_FLAGS).
 const KNOWN: u32 = (libc::O_CREAT
     | libc::O_EXCL
@@ -31,7 +29,8 @@ const KNOWN: u32 = (libc::O_CREAT
     | libc::O_PATH
     | libc::O_TMPFILE) as u32
     | ACCESS_MODE
-    | LARGEFILE;
+    // As the kernel defines it; the libc crate has 0 for glibc.
+    | OFlags::LARGEFILE.bits();
 
 /// Arguments of an open, as in openat2(2)'s `struct open_how`.
 #[derive(Clone, Copy, Debug)]
