@@ -35,17 +35,18 @@ pub fn loader(text: &str) -> Cow<'_, str> {
 /// The number here of a call by its number on x86_64: of the call with this name, or of the newer one that does the same.
 pub fn number(x86_64: u32) -> Option<u32> {
     let name = table::rows(Architecture::X86_64).iter().find(|row| row.number == x86_64)?.name;
-    let has = |name: &str| table::entries().iter().find(|row| row.name == name).map(|row| row.number);
-    let newer = || NEWER.iter().find(|(older, ..)| *older == name).and_then(|(_, newer, _)| has(newer));
-    has(name).or_else(newer)
+    let here = |name: &str| table::named(Architecture::THIS, name).map(|row| row.number);
+    let newer = || NEWER.iter().find(|(older, ..)| *older == name).and_then(|(_, newer, _)| here(newer));
+    here(name).or_else(newer)
 }
 
 /// Defines `native(number, args)` in Python. It returns the number of the call that has this name here, or of the newer one
 /// that does the same, and its arguments.
 pub fn numbers() -> String {
     let mut text = "NATIVE = {".to_owned();
-    for row in table::rows(Architecture::X86_64).iter().filter(|_| Architecture::THIS != Architecture::X86_64)
-    {
+    let others =
+        if Architecture::THIS == Architecture::X86_64 { &[] } else { table::rows(Architecture::X86_64) };
+    for row in others {
         if let Some(here) = number(row.number) {
             let newer = NEWER.iter().find(|(older, ..)| *older == row.name);
             let arguments = newer.map_or("a", |(.., arguments)| arguments);

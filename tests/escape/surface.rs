@@ -3,7 +3,6 @@
 //! somebody classifies it.
 
 use std::collections::BTreeMap;
-use std::fs;
 
 use guard_shim::table::{self, Action, Architecture, RowAction, Switch};
 
@@ -26,7 +25,7 @@ pub fn calls() -> BTreeMap<u32, Call> {
         let mut number = word().parse().expect("a number");
         let call = Call { name: word(), takes: word(), handled: word(), swept: word() };
         if Architecture::THIS != Architecture::X86_64 {
-            let Some(here) = table::entries().iter().find(|here| here.name == call.name) else { continue };
+            let Some(here) = table::named(Architecture::THIS, call.name) else { continue };
             number = here.number;
         }
         assert!(calls.insert(number, call).is_none(), "twice: {line}");
@@ -38,7 +37,7 @@ pub fn calls() -> BTreeMap<u32, Call> {
 #[cfg(target_arch = "x86_64")]
 fn headers() -> Vec<(u32, String)> {
     let headers = ["/usr/include/x86_64-linux-gnu/asm/unistd_64.h", "/usr/include/asm/unistd_64.h"];
-    let Some(text) = headers.iter().find_map(|path| fs::read_to_string(path).ok()) else {
+    let Some(text) = headers.iter().find_map(|path| std::fs::read_to_string(path).ok()) else {
         panic!("the kernel's headers are needed: apt-get install linux-libc-dev");
     };
     let calls = text.lines().filter_map(|line| line.strip_prefix("#define __NR_")?.split_once(' '));

@@ -1,6 +1,6 @@
 //! The calls that sequences consist of, each with its weight.
 
-use guard_shim::table;
+use guard_shim::table::{self, Architecture};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -56,7 +56,7 @@ fn of(weight: u32, name: &'static str, number: i64, args: Vec<Args>) -> (u32, Bo
 
 /// Generates a call that newer architectures do not have. There it has no weight.
 fn older(weight: u32, name: &'static str, args: Vec<Args>) -> (u32, BoxedStrategy<Call>) {
-    match table::entries().iter().find(|row| row.name == name) {
+    match table::named(Architecture::THIS, name) {
         Some(row) => of(weight, name, row.number.into(), args),
         None => of(0, name, -1, args),
     }

@@ -49,7 +49,7 @@ fn holds(test: &Test, arguments: &[u64; 6]) -> bool {
 
 /// The number of a call; `None` where this architecture does not have it.
 fn number(name: &str) -> Option<u32> {
-    table::entries().iter().find(|row| row.name == name).map(|row| row.number)
+    table::named(Architecture::THIS, name).map(|row| row.number)
 }
 
 fn native(number: u32, arguments: [u64; 6]) -> SeccompData {

@@ -142,6 +142,12 @@ pub fn entry(number: u32) -> Option<&'static Row> {
     rows.binary_search_by_key(&number, |row| row.number).ok().map(|at| &rows[at])
 }
 
+/// The row of the call with this name, if the architecture has it.
+#[must_use]
+pub fn named(architecture: Architecture, name: &str) -> Option<&'static Row> {
+    rows(architecture).iter().find(|row| row.name == name)
+}
+
 /// The kernel's name of a system call, if the table has it.
 #[must_use]
 pub fn name(number: u32) -> Option<&'static str> {

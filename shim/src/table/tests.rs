@@ -72,7 +72,7 @@ fn names_are_those_of_the_kernel() {
 fn a_call_is_decided_alike_on_all_architectures() {
     // A tracer may change the first argument behind the filter on aarch64 only.
     for row in rows(Architecture::Aarch64).iter().filter(|row| row.name != "ptrace") {
-        let other = rows(Architecture::X86_64).iter().find(|other| other.name == row.name);
+        let other = named(Architecture::X86_64, row.name);
         assert_eq!(other.map(|other| other.decision), Some(row.decision), "{}", row.name);
     }
 }
@@ -107,7 +107,7 @@ fn few_actions_are_used() {
 /// The registers hold the arguments of a call that the filter has already seen.
 #[test]
 fn a_tracer_on_aarch64_does_not_set_the_registers() {
-    let row = rows(Architecture::Aarch64).iter().find(|row| row.name == "ptrace").unwrap();
+    let row = named(Architecture::Aarch64, "ptrace").unwrap();
     let allowing = FilterOptions { allow_ptrace: true, ..FilterOptions::default() };
     let RowAction::First(rules, Action::Allow) = row.decision.under(&allowing) else { panic!("{row:?}") };
     let refusal = rules.iter().find(|rule| rule.then == Action::Errno(EPERM)).unwrap();
@@ -162,7 +162,7 @@ fn calls_that_only_query_are_allowed() {
 
 /// The action of a call, whatever its arguments are. x86_64 has all calls.
 fn always(name: &str) -> Action {
-    let row = rows(Architecture::X86_64).iter().find(|row| row.name == name).unwrap();
+    let row = named(Architecture::X86_64, name).unwrap();
     match row.decision.under(&FilterOptions::default()) {
         RowAction::Always(action) => action,
         decided => panic!("{name}: {decided:?}"),
