@@ -71,7 +71,7 @@ pub trait AlwaysContext {
     /// reads them.
     fn leads_through(&self, path: &[u8]) -> Vec<Vec<u8>>;
 
-    /// Whether an answer that is kept in memory lets the tree write at a real path, where the policy asks.
+    /// Whether an answer lets the tree write at a real path, or has let it write there.
     fn is_let_write(&self, path: &[u8]) -> bool;
 }
 
@@ -278,12 +278,12 @@ impl Savings {
     }
 }
 
-/// Returns whether the tree may write at this path, by the policy or by an answer in memory, without being asked.
+/// Returns whether the tree may write at this path without being asked, by the policy or by an answer, or an answer let it.
 fn is_the_trees(policy: &Policy, path: &[u8], world: &dyn AlwaysContext) -> bool {
     policy.map.find_program(path).is_the_trees() || world.is_let_write(path)
 }
 
-/// Returns whether the tree may write this library without being asked, by the policy or by an answer in memory, or an
+/// Returns whether the tree may write this library without being asked, by the policy or by an answer, or an
 /// earlier run could. What persistence withholds does not count, as when the library is mapped.
 fn is_library_of_the_tree(policy: &Policy, path: &[u8], world: &dyn AlwaysContext) -> bool {
     policy.map.may_change_library(path, &policy.map.find_library(path)) || world.is_let_write(path)

@@ -65,6 +65,12 @@ impl AnsweredWrites {
         Ok(())
     }
 
+    /// Returns whether this run recorded a real path, or a directory above it.
+    pub fn has(&self, path: &[u8]) -> bool {
+        let path = Path::new(OsStr::from_bytes(path));
+        self.known.lock().iter().flat_map(|known| &known.places).any(|place| path.starts_with(place))
+    }
+
     /// Returns the places that this run recorded, except those that are `known` to the caller.
     pub fn places_but(&self, known: impl Fn(&[u8]) -> bool) -> Vec<Vec<u8>> {
         let recorded = self.known.lock();
@@ -104,6 +110,8 @@ mod tests {
         writes.record(b"/home/u/project/.git/config").unwrap();
         assert_eq!(writes.places_but(|_| false), [b"/home/u/project/.git"]);
         assert!(writes.places_but(|place| place == b"/home/u/project/.git").is_empty());
+        assert!(writes.has(b"/home/u/project/.git") && writes.has(b"/home/u/project/.git/hooks"));
+        assert!(!writes.has(b"/home/u/project") && !writes.has(b"/home/u/project/.gitignore"));
         let record = recorded(state.path());
         assert!(record.may_be_written(Path::new("/home/u/project/.git/hooks")));
         assert!(!record.may_be_written(Path::new("/home/u/project/other")));

@@ -236,6 +236,7 @@ impl Guard {
             made: &self.created.directories,
             known: &self.session.known_programs,
             answers: self.approvals().map(|approvals| approvals.manager()),
+            written: &self.session.answered_writes,
         }
     }
 

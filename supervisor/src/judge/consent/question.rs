@@ -15,6 +15,7 @@ use guard_policy::{Access, Outcome, Policy, Reason, Request, decide};
 use super::reach::{command, directories_above, reach};
 use super::unusual::unusual;
 use crate::caller::Caller;
+use crate::config::answered_writes::AnsweredWrites;
 use crate::config::known_programs::KnownPrograms;
 use crate::config::realpath::Links;
 use crate::judge::made_directories::MadeDirectories;
@@ -37,6 +38,8 @@ pub struct Background<'g> {
     pub known: &'g KnownPrograms,
     /// Where answers are kept, if anybody is asked.
     pub answers: Option<&'g Manager>,
+    /// Where answers have let the tree write. The policy in force may not know all of it yet.
+    pub written: &'g AnsweredWrites,
 }
 
 impl AlwaysContext for Background<'_> {
@@ -49,6 +52,9 @@ impl AlwaysContext for Background<'_> {
     }
 
     fn is_let_write(&self, path: &[u8]) -> bool {
+        if self.written.has(path) {
+            return true;
+        }
         let Some(answers) = self.answers else { return false };
         let verdict = decide(self.policy, &Request::File { path, access: Access::WRITE });
         let rule = verdict.reason.asking();
@@ -154,7 +160,7 @@ fn about(
     reason: &Reason<'_>,
     asked: &[Request<'_>],
 ) -> Question {
-    let Background { policy, session, tree, known, made: _, answers: _ } = background;
+    let Background { policy, session, tree, known, made: _, answers: _, written: _ } = background;
     let pid = caller.process().unwrap_or(caller.tid());
     let asked_by = tree.line(pid).map(shown);
     // For a file, the reason says whether it is asked about each time: `asked` knows neither the content of a git
