@@ -126,7 +126,7 @@ for pid in guards:
     if libc.ptrace(16, pid, 0, 0) == 0: print("TRACED")
     b = ctypes.create_string_buffer(8); v = (ctypes.c_size_t * 2)(ctypes.addressof(b), 8)
     if libc.process_vm_readv(pid, v, 1, v, 1, 0) >= 0: print("READ")
-    if libc.syscall(302, pid, 7, b"\1\0\0\0\0\0\0\0\1\0\0\0\0\0\0\0", None) == 0: print("LIMITED")
+    if libc.prlimit(pid, 7, b"\1\0\0\0\0\0\0\0\1\0\0\0\0\0\0\0", None) == 0: print("LIMITED")
     try: os.sched_setaffinity(pid, {0}); print("MOVED")
     except OSError: pass
     try: os.setpriority(os.PRIO_PROCESS, pid, 10); print("SLOWED")

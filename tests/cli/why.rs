@@ -2,7 +2,7 @@
 
 use std::os::unix::net::UnixListener;
 
-use guard_tests::{Ended, SYSTEM, Screen, World, ended};
+use guard_tests::{Ended, SYSTEM, Screen, World, ended, number};
 use serde_json::Value;
 
 const POLICY: &str = r#"{
@@ -299,7 +299,11 @@ fn a_refusal_without_a_rule_says_what_to_do() {
     );
     assert_eq!(gateway["now"]["outcome"], "deny");
     // PTRACE_TRACEME
-    let trace = refused(&["perl", "-e", "syscall(101, 0, 0, 0, 0)"], "trace", "\"allowPtrace\": true");
+    let trace = refused(
+        &["perl", "-e", concat!("syscall(", number!(ptrace), ", 0, 0, 0, 0)")],
+        "trace",
+        "\"allowPtrace\": true",
+    );
     assert_eq!(trace["now"], Value::Null, "no policy was asked");
 }
 

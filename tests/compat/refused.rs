@@ -1,6 +1,6 @@
 //! What the guard refuses to programs, each as a minimal case: rows of docs/compatibility.md about programs.
 
-use guard_tests::{World, skip};
+use guard_tests::{World, number, skip};
 
 use crate::script::printed;
 
@@ -89,15 +89,19 @@ fn core_files() {
 /// With a limit of 0 the kernel would start the program of core_pattern(5), outside of the tree.
 #[test]
 fn a_limit_on_core_files_of_nothing() {
-    let source = r#"
+    let source = concat!(
+        r#"
 import resource
 CORE = resource.RLIMIT_CORE
 for attempt in (lambda: resource.setrlimit(CORE, (0, 0)), lambda: resource.prlimit(0, CORE, (0, 0)),
                 lambda: resource.prlimit(os.getpid(), CORE, (0, 0)), lambda: resource.setrlimit(CORE, (0, 1)),
-                lambda: ctypes.CDLL(None).syscall(160, CORE, bytes(16))):
+                lambda: ctypes.CDLL(None).syscall("#,
+        number!(setrlimit),
+        r#", CORE, bytes(16))):
     try: attempt()
     except (OSError, ValueError): pass
-    print(resource.getrlimit(CORE))"#;
+    print(resource.getrlimit(CORE))"#
+    );
     let [native, guarded] = attempted(&format!("import ctypes{source}"));
     assert!(native.ends_with("(0, 0)"), "{native}");
     assert_eq!(guarded, ["(1, 1)"; 5].join("\n"));

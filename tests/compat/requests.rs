@@ -1,6 +1,6 @@
 //! Errors of requests that a file does not know (ioctl(2), fcntl(2)), and of personality(2), natively and guarded.
 
-use guard_tests::{World, skip};
+use guard_tests::{World, number, skip};
 
 use crate::script::{both, printed};
 
@@ -86,7 +86,13 @@ fn personalities_that_run_what_is_read() {
 
 #[test]
 fn keyrings() {
-    let script = "print(error(c.syscall(250, 0, -3, 0)), error(c.syscall(248, b'user', b'x', b'y', 1, -2)))";
+    let script = concat!(
+        "print(error(c.syscall(",
+        number!(keyctl),
+        ", 0, -3, 0)), error(c.syscall(",
+        number!(add_key),
+        ", b'user', b'x', b'y', 1, -2)))"
+    );
     let [native, guarded] = found(script);
     // The machine may have no keyrings, or no room for one.
     let is_known = |result: &str| ["done", "ENOSYS", "EDQUOT", "EPERM"].contains(&result);
@@ -115,10 +121,16 @@ print(error(c.syscall(458, request, bytes(8 * 64), 64, 0)))";
 
 #[test]
 fn queues_of_messages() {
-    let script = "
-name = b'guard-test-%d' % os.getpid(); found = error(c.syscall(240, name, 0o102, 0o600, None))
-if found == 'done': c.syscall(241, name)
-print(found)";
+    let script = concat!(
+        "
+name = b'guard-test-%d' % os.getpid(); found = error(c.syscall(",
+        number!(mq_open),
+        ", name, 0o102, 0o600, None))
+if found == 'done': c.syscall(",
+        number!(mq_unlink),
+        ", name)
+print(found)"
+    );
     let [native, guarded] = found(script);
     assert!(["done", "ENOSYS", "EMFILE"].contains(&&*native), "{native}");
     // Without the floor the kernel decides.
@@ -128,12 +140,16 @@ print(found)";
 #[test]
 fn processes_cloned_for_the_parent() {
     // CLONE_PARENT, CLONE_FS and CLONE_PTRACE with SIGCHLD; a child ends at once.
-    let script = "
+    let script = concat!(
+        "
 def cloned(flags):
- pid = c.syscall(56, flags | 17, 0, 0, 0, 0)
+ pid = c.syscall(",
+        number!(clone),
+        ", flags | 17, 0, 0, 0, 0)
  if pid == 0: os._exit(0)
  return error(pid)
-print(cloned(0x8000), cloned(0x200), cloned(0x2000))";
+print(cloned(0x8000), cloned(0x200), cloned(0x2000))"
+    );
     assert_eq!(found(script), ["done done done", "EINVAL EPERM EPERM"]);
 }
 

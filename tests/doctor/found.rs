@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use guard_tests::{Ended, World, ended, program_text};
+use guard_tests::{Ended, World, ended, number, program_text};
 use serde_json::Value;
 
 /// All findings, with the exit status and the raw result.
@@ -89,7 +89,8 @@ pub fn refused(number: i64, errno: i32) -> Rule {
 
 /// Returns the guard's command under a filter; without rules, under one that has a listener.
 pub fn behind(guard: Command, rules: &[Rule]) -> Command {
-    const SCRIPT: &str = r#"
+    const SCRIPT: &str = concat!(
+        r#"
 import ctypes, json, os, struct, sys
 rules = json.loads(sys.argv[1])
 step = lambda code, jt, jf, k: struct.pack("HBBI", code, jt, jf, k)
@@ -103,11 +104,14 @@ text = ctypes.create_string_buffer(code, len(code))
 program = ctypes.create_string_buffer(struct.pack("HxxxxxxQ", len(code) // 8, ctypes.addressof(text)), 16)
 libc = ctypes.CDLL(None, use_errno=True)
 assert libc.prctl(38, 1, 0, 0, 0) == 0
-listener = libc.syscall(317, 1, 0 if rules else 8, program)
+listener = libc.syscall("#,
+        number!(seccomp),
+        r#", 1, 0 if rules else 8, program)
 assert listener >= 0, os.strerror(ctypes.get_errno())
 if not rules: os.set_inheritable(listener, True)
 os.execv(sys.argv[2], sys.argv[2:])
-"#;
+"#
+    );
     let rules: Vec<_> = rules
         .iter()
         .map(|rule| {

@@ -9,7 +9,7 @@ import ctypes, os, signal, stat, sys
 os.mkdir("own")
 theirs, own = [os.open(name, os.O_RDONLY | os.O_DIRECTORY) for name in ("theirs", "own")]
 child = os.fork()
-while child == 0: ctypes.CDLL(None).syscall(316, -100, b"theirs", -100, b"own", 2)
+while child == 0: ctypes.CDLL(None).renameat2(-100, b"theirs", -100, b"own", 2)
 def renamed(path):
     open("file", "w").close()
     os.rename("file", path)

@@ -1,6 +1,6 @@
 //! Links of the tree's that the operator's programs would follow: an editor, `tar x`, `cp`, git.
 
-use guard_tests::{World, ended};
+use guard_tests::{World, ended, exchange};
 
 use crate::planted::{Planted, comes_to_nothing, each_comes_to_nothing, operator};
 
@@ -29,7 +29,7 @@ fn no_link_leads_to_what_is_protected() {
         "ln -s ../home/.bashrc d/out; mv d/out out",
         "ln -s ../home/.bashrc d/out; ln d/out out",
         "ln -s ../../home/.bashrc d/e/out; mv d/e c",
-        "echo > out; ln -s ../home/.bashrc d/out; perl -e 'syscall(316, -100, $ARGV[0], -100, $ARGV[1], 2)' out d/out",
+        concat!("echo > out; ln -s ../home/.bashrc d/out; ", exchange!(), " out d/out"),
         // What is missing is made later, as a link.
         "ln -s m/../home/.bashrc out; ln -s \"$W/work\" m",
         "ln -s d/e/.bashrc out; rmdir d/e; ln -s ~ d/e",
@@ -227,7 +227,7 @@ fn what_a_protected_name_leads_to_is_protected() {
         "mkdir -p new/hooks; hook new/hooks; mv project/tools away; mv new project/tools",
         "mkdir -p new/hooks; hook new/hooks; mv project/tools away; ln -s ../new project/tools",
         "mkdir new; hook new; rmdir project/tools/hooks; ln -s ../../new project/tools/hooks",
-        "mkdir new; hook new; perl -e 'syscall(316, -100, $ARGV[0], -100, $ARGV[1], 2)' new project/tools/hooks",
+        concat!("mkdir new; hook new; ", exchange!(), " new project/tools/hooks"),
         // The operator may not list the directory that the link is in, but git does not need to.
         "chmod a-r project project/.git; hook project/tools/hooks; chmod u+r project project/.git",
     ] {
@@ -264,8 +264,8 @@ fn a_link_that_a_protected_name_passes_through_is_protected() {
             &[
                 "mkdir new; hook new; rm project/cur; ln -s ../new project/cur",
                 "hook project/v2; ln -s v2 project/c2; mv -T project/c2 project/cur",
-                "hook project/v2; ln -s v2 project/c2
-                perl -e 'syscall(316, -100, $ARGV[0], -100, $ARGV[1], 2)' project/c2 project/cur",
+                concat!("hook project/v2; ln -s v2 project/c2
+                ", exchange!(), " project/c2 project/cur"),
                 "rm project/cur; hook project/cur",
                 "mv project/cur project/old; hook project/v2; mv project/v2 project/cur",
             ][..],

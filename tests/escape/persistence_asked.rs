@@ -22,7 +22,7 @@ def attempt(*ways):
         try: way()
         except OSError as error: print(error, file=sys.stderr)
 def exchange(one, other):
-    if ctypes.CDLL(None, use_errno=True).syscall(316, -100, one.encode(), -100, other.encode(), 2): raise OSError(ctypes.get_errno(), "exchange")
+    if ctypes.CDLL(None, use_errno=True).renameat2(-100, one.encode(), -100, other.encode(), 2): raise OSError(ctypes.get_errno(), "exchange")
 def wait(name):
     while not os.path.exists(name): time.sleep(.02)
 "#;

@@ -3,7 +3,7 @@
 
 use std::process::Command;
 
-use guard_tests::{World, ended};
+use guard_tests::{World, ended, exchange};
 
 /// One attack. Every step runs with `sh -c`; `$W` is the world's directory.
 pub struct Planted {
@@ -287,7 +287,7 @@ fn a_repository_is_not_exchanged_for_one_of_the_trees() {
     let attacks = [
         "mv .git away; cp -r away .git; hook .git/hooks",
         "cp -r .git new; hook new/hooks; mv .git away; mv new .git",
-        "cp -r .git new; hook new/hooks; perl -e 'syscall(316, -100, $ARGV[0], -100, $ARGV[1], 2)' .git new",
+        concat!("cp -r .git new; hook new/hooks; ", exchange!(), " .git new"),
         "cp -r .git new; hook new/hooks; rm -rf .git; mv new .git",
         "cp -r .git new; hook new/hooks; mv .git away; ln -s new .git",
         "cp -r .git new; hook new/hooks; mv .git away; echo 'gitdir: new' > .git",

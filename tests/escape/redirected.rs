@@ -6,7 +6,7 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
-use guard_tests::{Ended, World, ended};
+use guard_tests::{Ended, World, ended, exchange};
 
 /// A world under the built-in policy, with a secret that this only asks about.
 fn world() -> World {
@@ -103,7 +103,7 @@ fn a_link_on_the_way_to_what_is_denied_stays() {
         "rm cur; mkdir cur",
         "mv cur x; ln -s v0 cur",
         "ln -s v0 x; mv -T x cur",
-        "ln -s v0 x; perl -e 'syscall(316, -100, $ARGV[0], -100, $ARGV[1], 2)' x cur",
+        concat!("ln -s v0 x; ", exchange!(), " x cur"),
         "mv links x; mkdir links; ln -s ../v0 links/to",
     ];
     for (attack, pattern) in
@@ -153,8 +153,12 @@ fn what_is_denied_is_not_led_to_where_it_may_be_read() {
     let plants = [
         "ln -s ~/.cache/own ~/.cache/huggingface",
         "ln -s ~/.cache/own x; mv x ~/.cache/huggingface",
-        "mkdir -p ~/.cache/huggingface; ln -s ~/.cache/own x
-            perl -e 'syscall(316, -100, $ARGV[0], -100, $ARGV[1], 2)' x \"$HOME/.cache/huggingface\"",
+        concat!(
+            "mkdir -p ~/.cache/huggingface; ln -s ~/.cache/own x
+            ",
+            exchange!(),
+            " x \"$HOME/.cache/huggingface\""
+        ),
     ];
     for plant in plants {
         let world = World::bare();

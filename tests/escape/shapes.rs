@@ -3,7 +3,7 @@
 
 use std::process::Command;
 
-use guard_tests::{World, ended, status_of, until};
+use guard_tests::{World, ended, exchange, status_of, until};
 
 use crate::planted::{Planted, comes_to_nothing, each_comes_to_nothing, operator};
 
@@ -126,7 +126,7 @@ fn a_work_tree_in_a_directory_of_the_trees_stays_the_operators() {
         "echo 'gitdir: ../evil' > g; mv g wt/.git",
         "rm wt/.git; echo 'gitdir: ../evil' > wt/.git",
         "mv wt away; mkdir wt; echo 'gitdir: ../evil' > wt/.git",
-        "mkdir new; echo 'gitdir: ../evil' > new/.git; perl -e 'syscall(316, -100, $ARGV[0], -100, $ARGV[1], 2)' wt new",
+        concat!("mkdir new; echo 'gitdir: ../evil' > new/.git; ", exchange!(), " wt new"),
     ] {
         let runs_it = |is_kept: bool| {
             let kept = format!(r#""persistence": {is_kept}"#);

@@ -165,7 +165,7 @@ import sys; path = "agent/" + sys.argv[1]
 def bound(name):
     s = socket.socket(socket.AF_UNIX); s.bind(name); s.listen(); return s
 def exchange(one, other):
-    if ctypes.CDLL(None, use_errno=True).syscall(316, -100, one.encode(), -100, other.encode(), 2): raise OSError(ctypes.get_errno())
+    if ctypes.CDLL(None, use_errno=True).renameat2(-100, one.encode(), -100, other.encode(), 2): raise OSError(ctypes.get_errno())
 bound("own")
 for way in [
     lambda: os.unlink(path), lambda: os.rename(path, "x"), lambda: os.rename("own", path), lambda: exchange("own", path),

@@ -6,7 +6,7 @@
 use std::fs;
 use std::os::unix::fs::symlink;
 
-use guard_tests::{Ended, World, has, program_text, until};
+use guard_tests::{Ended, World, has, number, program_text, until};
 use serde_json::Value;
 
 /// The policy asks about everything in `asked`, by one rule but for one file.
@@ -306,19 +306,22 @@ for _ in range(2): os.wait()";
 }
 
 /// A sibling of the command by clone(2).
-#[cfg(target_arch = "x86_64")]
 #[test]
 fn a_process_that_is_the_commands_sibling() {
     let world = world();
-    let text = "read(D + '/file')
+    let text = concat!(
+        "read(D + '/file')
 CLONE_PARENT, SIGCHLD = 0x8000, 17
-made = libc.syscall(56, *map(ctypes.c_long, (CLONE_PARENT | SIGCHLD, 0, 0, 0, 0)))
+made = libc.syscall(",
+        number!(clone),
+        ", *map(ctypes.c_long, (CLONE_PARENT | SIGCHLD, 0, 0, 0, 0)))
 if made == 0:
     read(D + '/more')
     open('over', 'w').close()
     os._exit(0)
 if made < 0: os.write(1, b'refused')
-while made > 0 and not os.path.exists('over'): time.sleep(.01)";
+while made > 0 and not os.path.exists('over'): time.sleep(.01)"
+    );
     let tried = python(&world, text, FOR_COMMAND);
     if tried.ended.stdout.contains("refused") {
         return tried.was_refused(&world);

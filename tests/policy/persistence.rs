@@ -8,14 +8,17 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use guard_tests::{World, copy_guard, ended, guard, skip};
+use guard_tests::{World, copy_guard, ended, exchange, guard, skip};
 
 /// Tries every known way to put `evil` at $2 and the arguments after it, by its name and by that of each
 /// directory above it up to $1. Runs in the directory `scratch` there.
-const WAYS: &str = r#"
+const WAYS: &str = concat!(
+    r#"
     top=$1; shift; cd "$SCRATCH" && exec 2>/dev/null
     rename() { perl -e 'rename($ARGV[0], $ARGV[1])' "$@"; }
-    exchange() { perl -e 'syscall(316, -100, $ARGV[0], -100, $ARGV[1], 2)' "$@"; }
+    exchange() { "#,
+    exchange!(),
+    r#" "$@"; }
     new() { rm -rf e; cp evil e; }
     plant() { rm -rf plant link; mkdir -p "plant/$(dirname "$rest")"; echo evil > "plant/$rest"; ln -s "$PWD/plant" link; }
     for place in "$@"; do
@@ -39,7 +42,8 @@ const WAYS: &str = r#"
             rest=$(basename "$directory")/$rest directory=$(dirname "$directory")
         done
     done
-    true"#;
+    true"#
+);
 
 const ALL: &str = r#"{"version": 1, "exec": {"security": "full", "ask": "off"}, "permissions":
     {"persistence": PERSISTENCE, "filesystem": {"rules": {"/**": "rwx"}, "default": "rwx"}}}"#;

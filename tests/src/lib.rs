@@ -11,6 +11,7 @@ mod held;
 mod loader;
 pub mod model;
 mod needs;
+mod numbers;
 mod page;
 mod port;
 mod pty;

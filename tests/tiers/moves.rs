@@ -100,7 +100,9 @@ print("done")
     );
     in_each_tier(split, |world, tiers| {
         let ended = python(world, &source);
-        assert_eq!((&*ended.stdout, &*ended.stderr), ("done\n", ""), "{tiers}");
+        // The malloc of glibc 2.41 reads this file, which the policy denies.
+        let said = ended.stderr.lines().filter(|line| !line.contains("/proc/sys/vm/overcommit_memory"));
+        assert_eq!((&*ended.stdout, said.collect::<String>()), ("done\n", String::new()), "{tiers}");
     });
 }
 

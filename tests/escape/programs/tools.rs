@@ -1,6 +1,7 @@
 //! Everyday tools that start the programs they are given.
 
 use crate::attempt::{attacks, python, sh};
+use guard_tests::number;
 
 attacks! {
     make => sh("printf 'all:\\n\\t%s\\n' $P > m; cd $R; make -f work/m").needs(&["make"]);
@@ -40,7 +41,7 @@ attacks! {
     perl => sh("cd $R; perl -e 'exec $ENV{P}'").needs(&["perl"]);
     perl_system => sh("cd $R; perl -e 'system {$ENV{P}} \"ls\"'").needs(&["perl"]);
     perl_open => sh("cd $R; perl -e 'open F, \"$ENV{P}|\"; `$ENV{P}`'").needs(&["perl"]);
-    perl_by_number => sh("cd $R; perl -e 'syscall 59, $ENV{P}, pack(\"pQ\", \"x\", 0), 0'").needs(&["perl"]);
+    perl_by_number => sh(concat!("cd $R; perl -e 'syscall ", number!(execve), ", $ENV{P}, pack(\"pQ\", \"x\", 0), 0'")).needs(&["perl"]);
     python_exec => python("os.chdir(R); os.execv(P, ['x'])");
     python_spawn => python("os.chdir(R); os.posix_spawn(P, ['x'], {}); os.wait()");
     python_process => python("import subprocess; subprocess.run([P], cwd=R)");

@@ -4,23 +4,33 @@ use std::any::Any;
 use std::fs;
 use std::process::{Command, Stdio};
 
-use guard_tests::{Arena, program};
+use guard_tests::{Arena, number, program};
 
 use crate::attempt::{Outside, attacks, python};
 
 /// Adds a key to the user's own ring, lets the user read it, and prints its number.
-const ADD: &str = "
+const ADD: &str = concat!(
+    "
 import ctypes, sys
 libc = ctypes.CDLL(None)
-key = libc.syscall(248, b'user', sys.argv[1].encode(), sys.argv[2].encode(), len(sys.argv[2]), -4)
-libc.syscall(250, 5, key, 0x3f3f0000)
-print(key)";
+key = libc.syscall(",
+    number!(add_key),
+    ", b'user', sys.argv[1].encode(), sys.argv[2].encode(), len(sys.argv[2]), -4)
+libc.syscall(",
+    number!(keyctl),
+    ", 5, key, 0x3f3f0000)
+print(key)"
+);
 
 /// Removes the key.
-const REMOVE: &str = "
+const REMOVE: &str = concat!(
+    "
 import ctypes, sys
 libc = ctypes.CDLL(None)
-libc.syscall(250, 9, int(sys.argv[1]), -4)";
+libc.syscall(",
+    number!(keyctl),
+    ", 9, int(sys.argv[1]), -4)"
+);
 
 struct Key(String);
 
