@@ -133,9 +133,9 @@ pub fn until(span: Span, now: Instant) -> Option<Instant> {
 fn is_same(granted: &AskedDirectory, found: &AskedDirectory) -> bool {
     let is_it = match (granted.which, found.which) {
         (
-            WhichDirectory::There { device, inode, .. },
-            WhichDirectory::There { device: other_device, inode: other_inode, .. },
-        ) => (device, inode) == (other_device, other_inode),
+            WhichDirectory::There { device, inode, born_ms, is_made: _ },
+            WhichDirectory::There { device: other_device, inode: other_inode, born_ms: other_born, .. },
+        ) => (device, inode, born_ms) == (other_device, other_inode, other_born),
         (WhichDirectory::New, WhichDirectory::There { is_made, .. }) => is_made,
         (_, WhichDirectory::New) => false,
     };

@@ -46,6 +46,7 @@ pub use file_grants::AskedFile;
 pub use lifecycle::{DenyReason, Ending, Going, Lifecycle};
 pub use manager::{AskOutcome, Cancel, Manager, Ticket};
 pub use page_lock::served;
+pub use pending::MAX_WAITERS;
 pub use question::{
     Always, AskedDirectory, BoundScript, Exec, Executable, FileChange, Id, Process, Question, Reach, Repeat,
     Subject, WhichDirectory, WhichFile,

@@ -99,8 +99,10 @@ pub enum WhichDirectory {
     There {
         /// The file system's device number.
         device: u64,
-        /// The inode number.
+        /// The inode number, which the file system may give out again.
         inode: u64,
+        /// When it was made, in milliseconds since 1970. `None` where the file system does not say.
+        born_ms: Option<u64>,
         /// Whether the tree has made it.
         is_made: bool,
     },

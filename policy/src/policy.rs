@@ -13,7 +13,7 @@ use crate::config::node::NodeSettings;
 use crate::environment::{Inherit, Inherited, Variable, inherited, prepended};
 use crate::network::{Network, WebRules};
 use crate::paths::ceilings::Ceilings;
-use crate::paths::earlier_runs::WritablePlace;
+use crate::paths::earlier_runs::{EarlierRuns, WritablePlace};
 use crate::paths::entry::CompiledPattern;
 use crate::paths::exec_roots::is_below;
 use crate::paths::glob::Glob;
@@ -242,6 +242,23 @@ impl Policy {
     /// True when the policy knows that an earlier run could write at this real path.
     pub fn knows_written(&self, path: &[u8]) -> bool {
         self.map.earlier_runs().may_write(path)
+    }
+
+    /// Returns the earlier runs that the policy knows.
+    pub fn earlier_runs(&self) -> &EarlierRuns {
+        self.map.earlier_runs()
+    }
+
+    /// Returns whether the policy knows all of these runs.
+    pub fn knows_runs(&self, runs: &EarlierRuns) -> bool {
+        self.map.earlier_runs().include(runs)
+    }
+
+    /// Returns the policy for a host with these runs, too.
+    pub fn with_runs(&self, runs: &EarlierRuns) -> Policy {
+        let mut policy = self.clone();
+        policy.map.add_runs(runs);
+        policy
     }
 
     /// Returns the policy for a host on which runs could write these places, too.

@@ -1,6 +1,7 @@
 //! `allow-always` ends the questions: in this guard, in others, and after a restart.
 
 use std::fs;
+use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 
 use guard_tests::{World, ended, has};
@@ -388,6 +389,27 @@ fn a_program_that_an_answer_lets_the_tree_write_is_not_saved() {
         let never = asked["always"]["never"].as_str().unwrap_or_default();
         assert_eq!(never.contains("the tree may write its file"), decision != "deny", "{decision}: {asked}");
     }
+}
+
+/// A guard records where its run may write before the run starts, and others know it at once.
+#[test]
+fn a_program_that_another_run_may_write_from_now_on_is_asked_for() {
+    let world = world();
+    let tool = world.write("bin/tool", fs::read(program("uname")).expect("a program"));
+    fs::set_permissions(&tool, fs::Permissions::from_mode(0o755)).expect("a mode");
+    let line = format!("{} -s", tool.display());
+    let mut shell = Shell::start(&world);
+    answered(&world, &mut shell, &line, "allow-always");
+    assert_eq!(shell.run(&line), "Linux\n");
+    let record = world.root().join("home/.openclaw/guard/workspaces.jsonl");
+    let place = json!({"path": world.root().join("bin"), "repository": false});
+    let mut record = fs::File::options().append(true).open(record).expect("the record");
+    writeln!(record, "{place}").expect("a line");
+    let other = world.write("bin/other", fs::read(program("echo")).expect("a program"));
+    fs::set_permissions(&other, fs::Permissions::from_mode(0o755)).expect("a mode");
+    fs::rename(other, &tool).expect("its new file");
+    let (output, asked) = answered(&world, &mut shell, &line, "deny");
+    assert_eq!(output, "", "{asked}");
 }
 
 /// `git`, busybox and others act by the name that they are called by.

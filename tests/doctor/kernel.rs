@@ -145,6 +145,15 @@ except OSError as error: print(error.errno)";
     assert_eq!(ended.stderr.matches("forbids pidfd_getfd").count(), 1, "{ended:?}");
 }
 
+/// PR_GET_AUXV is of Linux 6.4, and /proc/self/auxv cannot be opened by a process that is not dumpable.
+#[test]
+fn programs_start_where_the_kernel_tells_no_auxiliary_vector() {
+    const GET_AUXV: u32 = 0x4155_5856;
+    let rule = Rule { number: libc::SYS_prctl, argument: Some((0, GET_AUXV)), errno: libc::EINVAL };
+    let ended = ended(behind(World::open().command(), &[rule]).args(["--", "echo", "started"]));
+    assert_eq!((&*ended.stdout, &*ended.stderr), ("started\n", ""));
+}
+
 #[test]
 fn a_listener_of_another_program_is_in_the_way() {
     let found = Found::behind(&World::bare(), &[]);

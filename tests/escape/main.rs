@@ -17,6 +17,7 @@ mod git_config_names;
 mod git_names;
 mod git_paths;
 mod git_works;
+mod hidden;
 mod holders;
 mod inherited;
 mod leftovers;

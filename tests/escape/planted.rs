@@ -439,6 +439,22 @@ fn a_directory_of_path_does_not_become_a_virtual_environment() {
     }
 }
 
+/// bash-completion looks for completions beside each directory of `PATH`.
+#[test]
+fn completions_beside_a_directory_of_path_are_not_written() {
+    let planted = |is_kept: bool| {
+        let world = World::floored().policy_text(|text| {
+            text.replace(r#""persistence": false"#, &format!(r#""persistence": {is_kept}"#))
+        });
+        std::fs::create_dir_all(world.root().join("work/tools/bin")).expect("a directory");
+        let path = format!("{}/work/tools/bin:/usr/bin:/bin", world.root().display());
+        let attack = "cd tools; d=share/bash-completion/completions; mkdir -p $d; echo evil > $d/node";
+        ended(world.command().env("PATH", &path).args(["--", "sh", "-c", attack]));
+        world.root().join("work/tools/share/bash-completion/completions/node").exists()
+    };
+    assert!(planted(false) && !planted(true));
+}
+
 /// What the tree makes itself works as without a guard.
 #[test]
 fn repositories_of_the_trees_own_work() {

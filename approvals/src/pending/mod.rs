@@ -21,6 +21,7 @@ pub use answer::BURST_INTERVAL;
 #[cfg(test)]
 pub use late_yes::LATE_YES_INTERVAL;
 use late_yes::LateAnswers;
+pub use register::MAX_WAITERS;
 use rename::FreshRule;
 #[cfg(test)]
 pub use withdraw::LINGER_INTERVAL;

@@ -16,9 +16,8 @@ use super::{Pending, PendingApprovals, Waiter};
 
 /// The maximum number of pending questions.
 const MAX_PENDING: usize = Approvals::MAX_PENDING as usize;
-/// The maximum number of waiting calls. Each holds one of the supervisor's 4096 workers, so enough workers remain for
-/// calls that need no answer.
-const MAX_WAITERS: usize = 3072;
+/// The maximum number of waiting calls. Each holds one of the supervisor's workers.
+pub const MAX_WAITERS: usize = 3072;
 /// The maximum memory of all pending questions, in bytes.
 const MAX_BYTES: usize = 16 << 20;
 

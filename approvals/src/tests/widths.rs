@@ -28,7 +28,7 @@ fn process(pid: i32, started: u64) -> Process {
 fn directory(path: &str, inode: u64) -> AskedDirectory {
     AskedDirectory {
         path: path.as_bytes().to_vec(),
-        which: WhichDirectory::There { device: 1, inode, is_made: false },
+        which: WhichDirectory::There { device: 1, inode, born_ms: Some(inode), is_made: false },
     }
 }
 
@@ -75,6 +75,8 @@ fn after(decision: Decision, question: &Question) -> Manager {
 async fn a_directory_is_for_its_files_and_the_access_that_was_asked() {
     let manager = after(COMMAND, &used("/d/a", Access::READ));
     let deep = vec![directory("/d", 7), directory("/d/e", 8)];
+    let later = WhichDirectory::There { device: 1, inode: 7, born_ms: Some(8), is_made: false };
+    let later = AskedDirectory { path: b"/d".to_vec(), which: later };
     for yes in ["/d/a", "/d/b"].map(|path| used(path, Access::READ)) {
         assert!(granted(&manager, &yes));
     }
@@ -83,7 +85,8 @@ async fn a_directory_is_for_its_files_and_the_access_that_was_asked() {
         used("/d/a", Access::WRITE),
         used("/d/a", Access::READ | Access::WRITE),
         used("/d/a", Access::MAP),
-        // A directory with the same path may be another one, and so may one with the same inode.
+        // A directory with the same path may be another one, and so may one with the same inode, here or there.
+        inside(used("/d/a", Access::READ), vec![later]),
         inside(used("/d/a", Access::READ), vec![directory("/d", 9)]),
         inside(used("/e/a", Access::READ), vec![directory("/e", 7)]),
         inside(used("/dd", Access::READ), Vec::new()),
@@ -278,7 +281,7 @@ async fn nothing_comes_under_an_always_that_is_not_in_force_yet() {
 #[tokio::test(start_paused = true)]
 async fn a_new_directory_is_what_the_tree_makes_of_it() {
     let made = |is_made| {
-        let which = WhichDirectory::There { device: 1, inode: 8, is_made };
+        let which = WhichDirectory::There { device: 1, inode: 8, born_ms: None, is_made };
         vec![directory("/d", 7), AskedDirectory { path: b"/d/new".to_vec(), which }]
     };
     let asked = used("/d/new", Access::WRITE);

@@ -125,6 +125,25 @@ impl EarlierRuns {
         }
     }
 
+    /// Adds the places of other runs.
+    pub(crate) fn join(&mut self, others: &EarlierRuns) {
+        let places = others.places.iter().cloned().map(WritablePlace::from);
+        self.extend(places.chain(others.patterns.written.iter().cloned()));
+    }
+
+    /// Returns whether these runs include others: whatever the others could write, these could write as well.
+    pub(crate) fn include(&self, others: &EarlierRuns) -> bool {
+        others.places.iter().all(|place| self.may_write(place) || is_in(&self.except, place))
+            && others.patterns.written.is_subset(&self.patterns.written)
+    }
+
+    /// Returns whether this is a copy of the same runs. False does not mean that they differ.
+    pub fn is_same(&self, other: &EarlierRuns) -> bool {
+        Arc::ptr_eq(&self.places, &other.places)
+            && Arc::ptr_eq(&self.patterns, &other.patterns)
+            && self.except == other.except
+    }
+
     /// Returns whether one of the runs could write a path.
     pub fn may_write(&self, path: &[u8]) -> bool {
         (is_in(&self.places, path) || self.patterns.covers(path)) && !is_in(&self.except, path)
@@ -181,6 +200,21 @@ mod tests {
         {
             assert_eq!(runs.may_write_in(directory.as_bytes()), expected, "{directory}");
         }
+    }
+
+    #[test]
+    fn runs_that_know_less_do_not_include_others() {
+        let named = WritablePlace { literal: b"/srv/".into(), pattern: "*/x".to_owned() };
+        let (one, mut other) =
+            (EarlierRuns::new([b"/home/u".to_vec()]), EarlierRuns::new([b"/home/u/a".to_vec()]));
+        assert!(one.include(&other) && !other.include(&one) && one.is_same(&one.clone()));
+        other.extend([named]);
+        assert!(!one.include(&other));
+        let mut both = one.clone();
+        both.join(&other);
+        assert!(both.include(&one) && both.include(&other) && !both.is_same(&one));
+        let root = EarlierRuns::new([b"/usr/bin".to_vec()]);
+        assert!(!one.include(&root) && one.outside_of(&["/usr"]).include(&root), "it does not count");
     }
 
     #[test]

@@ -174,6 +174,11 @@ impl PathRules {
         self.earlier_runs.extend(places);
     }
 
+    /// Adds earlier runs.
+    pub(crate) fn add_runs(&mut self, runs: &EarlierRuns) {
+        self.earlier_runs.join(runs);
+    }
+
     /// Returns the map with these quiet patterns.
     pub(crate) fn with_quiet(self, quiet: Vec<CompiledPattern>) -> PathRules {
         PathRules { quiet, ..self }

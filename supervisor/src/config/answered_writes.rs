@@ -4,11 +4,13 @@
 use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::io;
-use std::os::unix::ffi::OsStrExt;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
+use guard_policy::{EarlierRuns, Policy};
 use parking_lot::Mutex;
 
+use super::reload::stamp::Stamp;
 use super::workspace_record::{self, RunRecord};
 
 /// The number of names in one directory above which the directory itself is recorded.
@@ -24,6 +26,16 @@ pub struct AnsweredWrites {
     /// The state directories with records.
     states: Vec<PathBuf>,
     known: Mutex<Option<Known>>,
+    recorded: Mutex<Recorded>,
+}
+
+/// What all runs have recorded.
+#[derive(Debug, Default)]
+struct Recorded {
+    stamps: Vec<Stamp>,
+    runs: EarlierRuns,
+    /// The runs that a policy knows that knows all of this.
+    known_to: Option<EarlierRuns>,
 }
 
 #[derive(Debug)]
@@ -38,7 +50,7 @@ struct Known {
 impl AnsweredWrites {
     /// Creates a recorder for these state directories.
     pub fn new(states: Vec<PathBuf>) -> AnsweredWrites {
-        AnsweredWrites { states, known: Mutex::default() }
+        AnsweredWrites { states, ..AnsweredWrites::default() }
     }
 
     /// Records a real path that is about to be written, unless the record has it already.
@@ -57,11 +69,12 @@ impl AnsweredWrites {
             return Ok(());
         }
         let place = known.place(path);
+        // This run knows it, whatever becomes of the record.
+        known.places.push(place.clone());
         for state in &self.states {
             workspace_record::add(state, &place)?;
         }
         known.record.add(&place);
-        known.places.push(place);
         Ok(())
     }
 
@@ -71,12 +84,36 @@ impl AnsweredWrites {
         self.known.lock().iter().flat_map(|known| &known.places).any(|place| path.starts_with(place))
     }
 
-    /// Returns the places that this run recorded, except those that are `known` to the caller.
-    pub fn places_but(&self, known: impl Fn(&[u8]) -> bool) -> Vec<Vec<u8>> {
-        let recorded = self.known.lock();
-        let places = recorded.iter().flat_map(|recorded| &recorded.places);
-        let places = places.map(|place| place.as_os_str().as_bytes());
-        places.filter(|place| !known(place)).map(<[u8]>::to_vec).collect()
+    /// Returns the runs of which `policy` does not know everything: what this run recorded, and what others have recorded
+    /// by now. `None` if the policy knows them.
+    pub fn news(&self, policy: &Policy) -> Option<EarlierRuns> {
+        let mut recorded = self.recorded.lock();
+        if !self.states.is_empty() {
+            // What is written while the records are read changes their stamps again.
+            let stamps: Vec<Stamp> =
+                self.states.iter().map(|state| Stamp::read(&workspace_record::path(state))).collect();
+            if recorded.stamps != stamps {
+                let runs = RunRecord::read(&self.states).to_earlier_runs();
+                *recorded = Recorded { stamps, runs, known_to: None };
+            }
+        }
+        let own = self.known.lock().as_ref().map_or_else(Vec::new, |known| known.places.clone());
+        let own = own.into_iter().map(|place| place.into_os_string().into_vec());
+        let own: Vec<Vec<u8>> = own.filter(|place| !recorded.runs.may_write(place)).collect();
+        if !own.is_empty() {
+            // They could not be recorded.
+            recorded.runs.extend(own);
+            recorded.known_to = None;
+        }
+        let is_known = |runs: &EarlierRuns| runs.is_same(policy.earlier_runs());
+        if recorded.known_to.as_ref().is_some_and(is_known) {
+            return None;
+        }
+        if policy.knows_runs(&recorded.runs) {
+            recorded.known_to = Some(policy.earlier_runs().clone());
+            return None;
+        }
+        Some(recorded.runs.clone())
     }
 }
 
@@ -108,8 +145,6 @@ mod tests {
         let writes = AnsweredWrites::new(vec![state.path().to_owned()]);
         writes.record(b"/home/u/project/.git").unwrap();
         writes.record(b"/home/u/project/.git/config").unwrap();
-        assert_eq!(writes.places_but(|_| false), [b"/home/u/project/.git"]);
-        assert!(writes.places_but(|place| place == b"/home/u/project/.git").is_empty());
         assert!(writes.has(b"/home/u/project/.git") && writes.has(b"/home/u/project/.git/hooks"));
         assert!(!writes.has(b"/home/u/project") && !writes.has(b"/home/u/project/.gitignore"));
         let record = recorded(state.path());
@@ -143,7 +178,8 @@ mod tests {
         let record = recorded(state.path());
         assert!(record.may_be_written(Path::new("/home/u/d/new/x")));
         assert!(!record.may_be_written(Path::new("/home/u/other")));
-        assert_eq!(writes.places_but(|_| false).len(), MAX_LINES + 1);
+        let recorded = writes.known.lock();
+        assert_eq!(recorded.as_ref().map(|known| known.places.len()), Some(MAX_LINES + 1));
     }
 
     #[test]

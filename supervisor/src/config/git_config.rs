@@ -1,5 +1,6 @@
 //! Reads the parts of a git configuration that the guard needs, without starting git.
 
+use std::io;
 use std::path::Path;
 
 use guard_openclaw::plain_file;
@@ -23,12 +24,15 @@ pub struct GitSetting {
 
 /// Reads a configuration. The second value is true if all of it was understood: the file exists, is not too large, and
 /// git would accept it.
-pub fn read(file: &Path) -> (Vec<GitSetting>, bool) {
-    let Some(bytes) = bytes(file) else { return (Vec::new(), false) };
-    match parse(&bytes) {
+///
+/// # Errors
+/// As [`plain_file::read_at_most`].
+pub fn read(file: &Path) -> io::Result<(Vec<GitSetting>, bool)> {
+    let bytes = plain_file::read_at_most(file, MAX_BYTES)?;
+    Ok(match parse(&bytes) {
         Ok(entries) => (entries.iter().filter_map(GitSetting::from_entry).collect(), true),
         Err(_) => (parse_loosely(&String::from_utf8_lossy(&bytes)), false),
-    }
+    })
 }
 
 impl GitSetting {
@@ -45,18 +49,14 @@ impl GitSetting {
 }
 
 /// Returns the text after `word` in a file of one line; None if it is empty or the word is missing.
-pub fn line_after(file: &Path, word: &str) -> Option<String> {
-    let text = text(file)?;
-    let line = text.strip_prefix(word)?.trim_end_matches(['\n', '\r']).trim_start();
-    (!line.is_empty()).then(|| line.to_owned())
-}
-
-fn text(file: &Path) -> Option<String> {
-    bytes(file).map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
-}
-
-fn bytes(file: &Path) -> Option<Vec<u8>> {
-    plain_file::read_at_most(file, MAX_BYTES).ok()
+///
+/// # Errors
+/// As [`plain_file::read_at_most`].
+pub fn line_after(file: &Path, word: &str) -> io::Result<Option<String>> {
+    let text = plain_file::read_at_most(file, MAX_BYTES)?;
+    let text = String::from_utf8_lossy(&text);
+    let line = text.strip_prefix(word).map(|line| line.trim_end_matches(['\n', '\r']).trim_start());
+    Ok(line.filter(|line| !line.is_empty()).map(str::to_owned))
 }
 
 /// Returns what can be found in a text that does not parse. A value that continues in the next line is cut.
@@ -103,12 +103,12 @@ mod tests {
         let text =
             "[branch \"a]\"] [core] hooksPath = a\\\n b\n[include]\n\tpath = \"x\\\\y\"\n[core]\n\tbare\n";
         std::fs::write(&file, text).unwrap();
-        let (settings, is_whole) = read(&file);
+        let (settings, is_whole) = read(&file).unwrap();
         let found: Vec<_> = settings.iter().map(|one| (&*one.section, &*one.key, &*one.value)).collect();
         assert_eq!(found, [("core", "hookspath", "a b"), ("include", "path", "x\\y")]);
-        assert!(is_whole && !read(directory.path()).1);
+        assert!(is_whole && read(directory.path()).is_err());
         std::fs::write(&file, "[core]\n\thooksPath = x\n[broken").unwrap();
-        let (settings, is_whole) = read(&file);
+        let (settings, is_whole) = read(&file).unwrap();
         assert_eq!((settings[0].value.as_str(), is_whole), ("x", false));
     }
 

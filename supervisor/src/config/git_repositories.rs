@@ -9,7 +9,6 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use guard_policy::git_config::names_program;
-use rustix::fs::{Access, access};
 
 use crate::config::git_config::{self, GitSetting};
 use crate::config::realpath::Links;
@@ -23,11 +22,10 @@ pub(super) const MAX_INCLUDES: usize = 64;
 
 /// Returns the paths that the configurations of a git directory name: git runs the files there, or is configured by
 /// them. `top` is the work tree, or the directory itself if it has none. If not everything could be read, `top` itself
-/// is one of the paths.
-pub fn named_by_git_directory(directory: &Path, top: &Path) -> Vec<PathBuf> {
-    let links = Links::default();
-    let mut found = Repositories::new(&links, MAX_INCLUDES);
-    let (worktrees, is_cut) = names(&directory.join("worktrees"));
+/// is one of the paths, and `links` knows what was shut.
+pub fn named_by_git_directory(links: &Links, directory: &Path, top: &Path) -> Vec<PathBuf> {
+    let mut found = Repositories::new(links, MAX_INCLUDES);
+    let (worktrees, is_cut) = found.names(&directory.join("worktrees"));
     if is_cut {
         found.unread(top);
     }
@@ -38,10 +36,23 @@ pub fn named_by_git_directory(directory: &Path, top: &Path) -> Vec<PathBuf> {
     [found.others, found.unread].concat()
 }
 
-/// Returns the paths that the user's and the system's configurations name for a work tree, or for the home itself.
-pub fn named_by_user(home: &Path, top: &Path) -> Vec<PathBuf> {
-    let links = Links::default();
-    Repositories::of_user(&links, home, top).others
+/// Returns the paths that the user's and the system's configurations name for a work tree, or for the home itself. `links`
+/// knows what was shut.
+pub fn named_by_user(links: &Links, home: &Path, top: &Path) -> Vec<PathBuf> {
+    Repositories::of_user(links, home, top).others
+}
+
+/// Returns the git directories that the `.git` file of a work tree leads to: its own, and the common one, if it has
+/// another. `links` knows what was shut.
+pub fn git_directories_of_file(links: &Links, top: &Path) -> Vec<PathBuf> {
+    let found = Repositories::new(links, 0);
+    let leads = |around: &Path, file: &Path, word: &str| {
+        let directory = around.join(found.line_after(file, word)?);
+        directory.canonicalize().inspect_err(|error| links.unreadable(&directory, error)).ok()
+    };
+    let own = leads(top, &top.join(".git"), "gitdir:");
+    let common = own.as_ref().and_then(|own| leads(own, &own.join("commondir"), ""));
+    own.into_iter().chain(common).collect()
 }
 
 #[derive(Debug)]
@@ -121,7 +132,7 @@ impl Repositories<'_> {
         if meta.is_file() {
             // This file names the git directory, and so the configuration that git uses.
             self.others.push(git.clone());
-            let Some(target) = git_config::line_after(&git, "gitdir:") else { return };
+            let Some(target) = self.line_after(&git, "gitdir:") else { return };
             self.tops.push(directory.to_owned());
             self.directory(directory.join(target), directory);
         } else if is_repository(&git) || is_there(&git.join("config")) {
@@ -144,21 +155,21 @@ impl Repositories<'_> {
             return self.unread(top);
         }
         self.directories.push(directory.clone());
-        if let Some(common) = git_config::line_after(&directory.join("commondir"), "") {
+        if let Some(common) = self.line_after(&directory.join("commondir"), "") {
             self.directory(directory.join(common), top);
         }
         let config = directory.join("config");
         let settings = self.settings_of(&config, top);
         self.others_in(&settings, &config, top, &directory);
         self.others_of(&directory.join("config.worktree"), top, &directory);
-        let (worktrees, is_cut) = names(&directory.join("worktrees"));
+        let (worktrees, is_cut) = self.names(&directory.join("worktrees"));
         if is_cut {
             self.unread(top);
         }
         for worktree in worktrees {
             // The `.git` file of the worktree.
-            self.others
-                .extend(git_config::line_after(&worktree.join("gitdir"), "").map(|git| worktree.join(git)));
+            let git = self.line_after(&worktree.join("gitdir"), "").map(|git| worktree.join(git));
+            self.others.extend(git);
             self.directory(worktree, top);
         }
         // git keeps a submodule's git directory by the name in the configuration (gitsubmodules(7)). All of `modules`
@@ -181,14 +192,30 @@ impl Repositories<'_> {
 
     /// Reads a configuration. If it exists and cannot be read as git reads it, the work tree counts as unread.
     fn settings_of(&mut self, config: &Path, top: &Path) -> Vec<GitSetting> {
-        if let Err(error) = access(config, Access::READ_OK) {
-            self.links.unreadable(config, &error.into());
-        }
-        let (settings, is_whole) = git_config::read(config);
+        let (settings, is_whole) = git_config::read(config).unwrap_or_else(|error| {
+            self.links.unreadable(config, &error);
+            (Vec::new(), false)
+        });
         if !is_whole && is_there(config) {
             self.unread(top);
         }
         settings
+    }
+
+    fn line_after(&self, file: &Path, word: &str) -> Option<String> {
+        let line = git_config::line_after(file, word);
+        line.inspect_err(|error| self.links.unreadable(file, error)).ok().flatten()
+    }
+
+    /// Returns the directories in a directory, and whether there are more names than were looked at.
+    fn names(&self, directory: &Path) -> (Vec<PathBuf>, bool) {
+        let listed =
+            std::fs::read_dir(directory).inspect_err(|error| self.links.unreadable(directory, error));
+        let mut names = listed.into_iter().flatten().flatten();
+        let found =
+            names.by_ref().take(MAX_NAMES).filter(|name| name.file_type().is_ok_and(|kind| kind.is_dir()));
+        let found = found.map(|name| name.path()).collect();
+        (found, names.next().is_some())
     }
 
     /// Adds the paths that a configuration names.
@@ -272,15 +299,6 @@ fn is_there(path: &Path) -> bool {
         Ok(_) => true,
         Err(error) => !matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory),
     }
-}
-
-/// Returns the directories in a directory, and whether there are more names than were looked at.
-fn names(directory: &Path) -> (Vec<PathBuf>, bool) {
-    let mut names = std::fs::read_dir(directory).into_iter().flatten().flatten();
-    let found =
-        names.by_ref().take(MAX_NAMES).filter(|name| name.file_type().is_ok_and(|kind| kind.is_dir()));
-    let found = found.map(|name| name.path()).collect();
-    (found, names.next().is_some())
 }
 
 #[cfg(test)]

@@ -47,7 +47,7 @@ pub struct Links {
     directories: RefCell<ListedDirectories>,
     /// The resolved directories, for lookups of several names in the same one.
     ways: RefCell<HashMap<Vec<u8>, LinkTrail>>,
-    /// The first file or directory of this user's that could not be read.
+    /// The first file or directory that could not be read.
     unread: RefCell<Option<PathBuf>>,
 }
 
@@ -57,8 +57,8 @@ impl Links {
         self.resolve(path, Missing::Ends).map(|trail| trail.end)
     }
 
-    /// Returns the first directory or file of this user's whose mode kept something from being found. A guarded program may
-    /// have changed the mode, and another may change it back during the next run.
+    /// Returns the first directory or file that kept something from being found, by its mode if it is this user's, or for a
+    /// reason that may pass. A guarded program may have changed the mode, and another may change it back during the next run.
     pub fn shut(&self) -> Option<PathBuf> {
         let directory =
             || self.directories.borrow().shut().map(|path| PathBuf::from(OsStr::from_bytes(path)));
@@ -67,13 +67,15 @@ impl Links {
 
     /// Takes note of a file or directory that could not be read.
     pub fn unreadable(&self, path: &Path, error: &io::Error) {
-        if error.kind() != io::ErrorKind::PermissionDenied {
-            return;
-        }
-        // A directory on the way may be the one that cannot be searched.
-        self.trail(path.as_os_str().as_bytes());
-        let user = rustix::process::geteuid().as_raw();
-        if self.shut().is_none() && path.metadata().is_ok_and(|meta| meta.uid() == user) {
+        let is_shut = || {
+            // A directory on the way may be the one that cannot be searched.
+            self.trail(path.as_os_str().as_bytes());
+            let user = rustix::process::geteuid().as_raw();
+            path.metadata().is_ok_and(|meta| meta.uid() == user)
+        };
+        let may_be_read_later = error.raw_os_error().is_some_and(may_pass);
+        let counts = may_be_read_later || error.kind() == io::ErrorKind::PermissionDenied && is_shut();
+        if counts && self.shut().is_none() {
             *self.unread.borrow_mut() = Some(path.to_owned());
         }
     }
@@ -155,6 +157,12 @@ impl Links {
     }
 }
 
+/// Whether what failed with this errno may succeed a moment later. A guarded program can arrange that: by a lease on the
+/// file (fcntl(2), F_SETLEASE), or by so many calls that the guard has no descriptor left.
+pub fn may_pass(errno: i32) -> bool {
+    matches!(errno, libc::EAGAIN | libc::EMFILE | libc::ENFILE | libc::ENOMEM | libc::EINTR)
+}
+
 #[cfg(test)]
 mod tests {
     use std::fs;
@@ -224,6 +232,22 @@ mod tests {
         assert_eq!(of("missing/deep"), ["missing/deep"]);
         assert_eq!(of("loop/x"), ["loop/x"]);
         assert_eq!(links.trail(b"relative"), [b"relative".to_vec()]);
+    }
+
+    #[test]
+    fn what_may_be_read_later_is_not_taken_for_nothing() {
+        let unread = |error: io::Error| {
+            let links = Links::default();
+            links.unreadable(Path::new("/usr/x"), &error);
+            links.shut()
+        };
+        for errno in [libc::EAGAIN, libc::EMFILE, libc::ENFILE, libc::ENOMEM] {
+            assert_eq!(unread(io::Error::from_raw_os_error(errno)), Some("/usr/x".into()), "{errno}");
+        }
+        for errno in [libc::ENOENT, libc::ENOTDIR, libc::ELOOP, libc::EIO] {
+            assert_eq!(unread(io::Error::from_raw_os_error(errno)), None, "{errno}");
+        }
+        assert_eq!(unread(io::Error::other("it is not a regular file")), None);
     }
 
     #[test]

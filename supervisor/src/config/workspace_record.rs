@@ -188,7 +188,8 @@ pub(super) fn is_repository(directory: &Path) -> bool {
     }
 }
 
-fn path(state: &Path) -> PathBuf {
+/// The record of a state directory.
+pub(super) fn path(state: &Path) -> PathBuf {
     state.join("guard").join(NAME)
 }
 

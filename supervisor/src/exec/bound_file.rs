@@ -47,6 +47,8 @@ enum UnderName {
 #[derive(Debug)]
 pub(super) struct BoundFile {
     pub(super) file: Option<Identity>,
+    /// The file: while it is open, no other file gets its inode number.
+    _open: Option<File>,
     pub(super) path: Vec<u8>,
     pub(super) name: Vec<u8>,
     /// The entries that must stay; empty if the name means another file to each process.
@@ -65,11 +67,19 @@ pub(super) enum Meant {
 
 impl BoundFile {
     pub(super) fn new(script: Named, copy: Arc<SealedScript>) -> Result<BoundFile, Errno> {
-        let Named { path, name, file, is_until_changed } = script;
-        let file = Some(Identity::from_stat(&rustix::fs::fstat(file)?));
+        let Named { path, name, file: open, is_until_changed } = script;
+        let file = Some(Identity::from_stat(&rustix::fs::fstat(&open)?));
         // If the name means another file to each process, the real path still leads to it.
         let ways = script_paths(&name).or_else(|| script_paths(&path)).unwrap_or_default();
-        Ok(BoundFile { file, path, name, ways, content: UnderName::Copy(copy), is_until_changed })
+        Ok(BoundFile {
+            file,
+            _open: Some(open),
+            path,
+            name,
+            ways,
+            content: UnderName::Copy(copy),
+            is_until_changed,
+        })
     }
 
     /// A name without a file. `None` if the name means something else to each process.
@@ -77,7 +87,15 @@ impl BoundFile {
         let ways = script_paths(&bare.name)?;
         let path = ways.last()?.clone();
         let content = if bare.is_there { UnderName::AsItIs } else { UnderName::Nothing };
-        Some(BoundFile { file: None, path, name: bare.name, ways, content, is_until_changed: true })
+        Some(BoundFile {
+            file: None,
+            _open: None,
+            path,
+            name: bare.name,
+            ways,
+            content,
+            is_until_changed: true,
+        })
     }
 
     /// Whether the name still leads to what was bound. After this check the name can no longer be changed.

@@ -13,6 +13,7 @@ use super::anchored_path::AnchoredPath;
 use super::link_text::absolute;
 use super::made_directories::MadeDirectories;
 use crate::config::git_repositories::named_by_git_directory;
+use crate::config::realpath::Links;
 
 /// What a directory has of a git repository. The guard looks for one name at a time: most directories have none of
 /// them.
@@ -66,16 +67,20 @@ pub fn is_in_work_tree(part: &GitPart<'_>, place: AnchoredPath<'_>, made: &MadeD
         && !is_named_by_configuration(part, place.path)
 }
 
-/// Whether the configuration of the repository names a path, or something on the way to it or below it. The tree can
+/// Whether the configuration of the repository names a path, or something on the way to it or below it, or may name it,
+/// since it cannot be read. The tree can
 /// move no repository of the operator's, so the repository at this path is the one that the call acts in.
 pub fn is_named_by_configuration(part: &GitPart<'_>, path: &[u8]) -> bool {
     let directory = Path::new(OsStr::from_bytes(part.directory));
-    let named = named_by_git_directory(directory, directory);
-    named.iter().any(|named| {
-        let named = absolute(named.as_os_str().as_bytes());
-        Path::new(OsStr::from_bytes(path)).starts_with(OsStr::from_bytes(&named))
-            || Path::new(OsStr::from_bytes(&named)).starts_with(OsStr::from_bytes(path))
-    })
+    let links = Links::default();
+    let named = named_by_git_directory(&links, directory, directory);
+    let may_be_named = links.shut().is_some();
+    may_be_named
+        || named.iter().any(|named| {
+            let named = absolute(named.as_os_str().as_bytes());
+            Path::new(OsStr::from_bytes(path)).starts_with(OsStr::from_bytes(&named))
+                || Path::new(OsStr::from_bytes(&named)).starts_with(OsStr::from_bytes(path))
+        })
 }
 
 fn has_git_of_others(place: AnchoredPath<'_>, directory: &[u8], made: &MadeDirectories) -> bool {

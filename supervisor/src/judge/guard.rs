@@ -270,14 +270,13 @@ impl Guard {
     ) -> Result<Verdict<'p>, Errno> {
         self.saw(exec.path, if exec.role == Role::Loader { Used::LOADED } else { Used::STARTED });
         let mut verdict = decide_program(self.policy(), exec, originals);
-        // The policy in force may not know yet where a human has just let the tree write.
-        if verdict.outcome == Outcome::Allow {
-            let news = self.session.answered_writes.places_but(|place| self.policy().knows_written(place));
-            if !news.is_empty() {
-                let policy = self.policy().with_written(news);
-                let Verdict { outcome, reason } = decide_program(&policy, exec, originals);
-                verdict = Verdict { outcome, reason: reason.into_owned() };
-            }
+        // The policy in force may not know yet where a human has just let the tree write, or where another run may write.
+        if verdict.outcome == Outcome::Allow
+            && let Some(news) = self.session.answered_writes.news(self.policy())
+        {
+            let policy = self.policy().with_runs(&news);
+            let Verdict { outcome, reason } = decide_program(&policy, exec, originals);
+            verdict = Verdict { outcome, reason: reason.into_owned() };
         }
         if verdict.outcome != Outcome::Deny && !self.floor.starts(exec.path) {
             let reason = below_no_root(exec.path);

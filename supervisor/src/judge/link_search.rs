@@ -8,7 +8,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use guard_policy::{GitLook, LinkedSet, Policy};
-use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, ResolveFlags, fstat, readlinkat, statat};
+use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, ResolveFlags, Stat, fstat, readlinkat, statat};
 use rustix::io::Errno;
 
 use super::anchored_path::{last_name, names, open_directory, parent_of};
@@ -17,8 +17,8 @@ use super::link_text::absolute;
 use super::listing::{ListedName, names_if};
 use super::made_directories::MadeDirectories;
 use crate::config::agent_settings::{self, ReadBudget, UnreadSettings};
-use crate::config::git_repositories::{named_by_git_directory, named_by_user};
-use crate::config::realpath::Links;
+use crate::config::git_repositories::{git_directories_of_file, named_by_git_directory, named_by_user};
+use crate::config::realpath::{Links, may_pass};
 
 /// How deep the search follows names that lead to protected names. In the operator's directories, the tree makes no
 /// directories of such names.
@@ -58,8 +58,8 @@ impl LinkedPlace {
 }
 
 /// Returns where those protected names lead that are links. The search looks at the names in a directory itself, the
-/// names in the directories on the way to protected ones below it, and the names of repositories in it. In directories
-/// of the tree's, only repositories that somebody else has made count.
+/// names in the directories on the way to protected ones below it, and the names of repositories in it, also where the
+/// `.git` of a work tree is a file. In directories of the tree's, only repositories that somebody else has made count.
 pub fn search(policy: &Policy, made: &MadeDirectories, directory: &[u8]) -> Vec<LinkedPlace> {
     let mut search = Search {
         policy,
@@ -67,11 +67,10 @@ pub fn search(policy: &Policy, made: &MadeDirectories, directory: &[u8]) -> Vec<
         top: directory,
         found: Vec::new(),
         named: HashSet::new(),
+        opened: HashSet::new(),
         budget: ReadBudget::default(),
     };
-    if let Ok(open) = open(CWD, directory) {
-        search.run(open.as_fd(), directory, None, 0);
-    }
+    search.below(CWD, directory, directory, None, 0);
     search.found
 }
 
@@ -82,6 +81,8 @@ struct Search<'p> {
     found: Vec<LinkedPlace>,
     /// What was added because something names it.
     named: HashSet<(PathBuf, LinkedSet)>,
+    /// The git directories that were searched because a `.git` file leads there.
+    opened: HashSet<PathBuf>,
     /// How much of settings may still be read, for all repositories together.
     budget: ReadBudget,
 }
@@ -96,10 +97,16 @@ impl Search<'_> {
             }
             return;
         }
-        let git = git.or_else(|| {
-            let is_found = is_repository(directory, b"");
-            is_found.then(|| self.configured(path)).map(|()| path)
-        });
+        // The git directory of a submodule, or of a second work tree, lies in another one.
+        let is_found = git != Some(path) && is_repository(directory, b"");
+        if is_found {
+            let top = if last_name(path).eq_ignore_ascii_case(b".git") { parent_of(path) } else { path };
+            self.configured(path, top);
+        }
+        let git = git.or_else(|| is_found.then_some(path));
+        if git.is_none() && has_git_file(directory) {
+            self.of_git_file(path, depth);
+        }
         let may_lead = |(name, kind): &ListedName| {
             let is_settings = || agent_settings::is_name_of_project(name);
             matches!(kind, FileType::Symlink | FileType::Directory | FileType::Unknown) || is_settings()
@@ -116,8 +123,8 @@ impl Search<'_> {
             let path = [top, b"/", &*name].concat();
             let Some(set) = self.set_of(&path, git) else {
                 // A repository in the directory is searched, too: its links may lead to what lies beside it.
-                if depth == 0 && kind != FileType::Symlink && has_repository(directory, &name) {
-                    self.inside(directory, &name, &path, None, depth);
+                if depth == 0 && kind != FileType::Symlink {
+                    self.beside(directory, &name, &path);
                 }
                 continue;
             };
@@ -142,9 +149,75 @@ impl Search<'_> {
                     self.found.push(LinkedPlace::Hidden { place: self.top.to_vec(), set });
                     return;
                 }
-                Err(_) if depth < MAX_DEPTH => self.inside(directory, &name, &path, git, depth),
+                Err(_) if depth < MAX_DEPTH => self.below(directory, &name, &path, git, depth + 1),
                 Err(_) => {}
             }
+        }
+    }
+
+    /// Opens a directory in another one, and looks into it.
+    fn below(
+        &mut self,
+        directory: BorrowedFd<'_>,
+        name: &[u8],
+        path: &[u8],
+        git: Option<&[u8]>,
+        depth: usize,
+    ) {
+        match open(directory, name) {
+            Ok(open) => self.run(open.as_fd(), path, git, depth),
+            // The guard may have no descriptor left for a moment.
+            Err(error) if may_pass(error.raw_os_error()) => self.hidden(),
+            Err(_) => {}
+        }
+    }
+
+    /// Looks into a directory that lies in the one that is searched, if it is a repository or has one.
+    fn beside(&mut self, directory: BorrowedFd<'_>, name: &[u8], path: &[u8]) {
+        match repository_in(directory, name) {
+            Ok(true) => self.below(directory, name, path, None, 1),
+            Ok(false) => {}
+            Err(Unsearchable::This) if is_this_users(directory) => self.hidden(),
+            Err(Unsearchable::This) => {}
+            // The tree cannot shut a repository of the operator's. One of its own directories may be shut; otherwise somebody
+            // else has shut it, and may open it again.
+            Err(Unsearchable::Named) => {
+                let shut = open(directory, name);
+                if shut
+                    .is_ok_and(|shut| is_this_users(shut.as_fd()) && !self.made.contains_open(shut.as_fd()))
+                {
+                    self.hidden();
+                }
+            }
+        }
+    }
+
+    /// Adds what the git directories name to which the `.git` file of a work tree leads, and looks into them.
+    fn of_git_file(&mut self, top: &[u8], depth: usize) {
+        let Some(set) = self.set_of(OF_GIT, None).filter(|_| depth < MAX_DEPTH) else { return };
+        let links = Links::default();
+        let directories = git_directories_of_file(&links, as_path(top));
+        self.hidden_if_shut(&links, set);
+        for directory in directories {
+            let path = directory.as_os_str().as_bytes().to_vec();
+            self.configured(&path, top);
+            if self.opened.insert(directory) {
+                self.below(CWD, &path, &path, None, depth + 1);
+            }
+        }
+    }
+
+    /// Something keeps the search from finding where protected names lead.
+    fn hidden(&mut self) {
+        let sets = [OF_GIT, OF_AGENTS].into_iter().filter_map(|path| self.set_of(path, None));
+        let places = sets.map(|set| LinkedPlace::Hidden { place: self.top.to_vec(), set });
+        let places: Vec<LinkedPlace> = places.collect();
+        self.found.extend(places);
+    }
+
+    fn hidden_if_shut(&mut self, links: &Links, set: LinkedSet) {
+        if links.shut().is_some() {
+            self.found.push(LinkedPlace::Hidden { place: self.top.to_vec(), set });
         }
     }
 
@@ -160,6 +233,7 @@ impl Search<'_> {
             Err(Errno::ACCESS) if is_this_users(directory) => {
                 self.found.push(LinkedPlace::Hidden { place: self.top.to_vec(), set });
             }
+            Err(error) if may_pass(error.raw_os_error()) => self.hidden(),
             Err(_) => {}
         }
         if depth > 0 {
@@ -169,9 +243,7 @@ impl Search<'_> {
             matches!(kind, FileType::Directory | FileType::Unknown) && name != b".git"
         };
         for (name, _) in names_if(directory, is_directory).unwrap_or_default() {
-            if has_repository(directory, &name) {
-                self.inside(directory, &name, &[top, b"/", &*name].concat(), None, depth);
-            }
+            self.beside(directory, &name, &[top, b"/", &*name].concat());
         }
     }
 
@@ -183,20 +255,22 @@ impl Search<'_> {
             self.scripts_of_agents(&links, scripts, home, set);
         }
         if let Some(set) = self.set_of(OF_GIT, None) {
-            self.all_named(&links, named_by_user(as_path(home), as_path(home)), set);
+            self.all_named(&links, named_by_user(&links, as_path(home), as_path(home)), set);
+            self.hidden_if_shut(&links, set);
         }
     }
 
-    /// Adds what the configuration of a git directory names, and what the user's own configuration names for it.
-    fn configured(&mut self, git: &[u8]) {
+    /// Adds what the configuration of a git directory names for the work tree `top`, and what the user's own configuration
+    /// names for it.
+    fn configured(&mut self, git: &[u8], top: &[u8]) {
         let config = [git, b"/config"].concat();
         let shapes = self.policy.shapes(&config).into_iter();
         let parts = self.policy.git_parts(&config).into_iter().map(|part| part.shape);
         let Some(set) = shapes.chain(parts).map(|shape| shape.linked()).next() else { return };
-        let top = if last_name(git).eq_ignore_ascii_case(b".git") { parent_of(git) } else { git };
         let links = Links::default();
-        self.all_named(&links, named_by_git_directory(as_path(git), as_path(top)), set);
-        self.all_named(&links, named_by_user(as_path(self.policy.home()), as_path(top)), set);
+        self.all_named(&links, named_by_git_directory(&links, as_path(git), as_path(top)), set);
+        self.all_named(&links, named_by_user(&links, as_path(self.policy.home()), as_path(top)), set);
+        self.hidden_if_shut(&links, set);
     }
 
     fn all_named(&mut self, links: &Links, all: Vec<PathBuf>, set: LinkedSet) {
@@ -233,19 +307,6 @@ impl Search<'_> {
         }
     }
 
-    fn inside(
-        &mut self,
-        directory: BorrowedFd<'_>,
-        name: &[u8],
-        path: &[u8],
-        git: Option<&[u8]>,
-        depth: usize,
-    ) {
-        if let Ok(open) = open(directory, name) {
-            self.run(open.as_fd(), path, git, depth + 1);
-        }
-    }
-
     /// The set that protects a name, or what the name leads to.
     fn set_of(&self, path: &[u8], git: Option<&[u8]>) -> Option<LinkedSet> {
         let named = || {
@@ -269,9 +330,7 @@ impl Search<'_> {
         let links = Links::default();
         let mut passed = links.trail(&name);
         // The tree may have shut a directory on the way for a moment.
-        if links.shut().is_some() {
-            self.found.push(LinkedPlace::Hidden { place: self.top.to_vec(), set });
-        }
+        self.hidden_if_shut(&links, set);
         let end = passed.pop().filter(|end| has_end && *end != name && end.len() > 1);
         let passed = passed.into_iter().filter(|place| *place != name);
         self.found.extend(passed.map(|place| LinkedPlace::Passed { place, set }));
@@ -283,19 +342,37 @@ fn as_path(bytes: &[u8]) -> &Path {
     Path::new(OsStr::from_bytes(bytes))
 }
 
+/// Which directory may not be searched.
+enum Unsearchable {
+    /// The directory itself.
+    This,
+    /// The one that was named in it.
+    Named,
+}
+
 /// Whether a directory in another one has a `.git`, or is a repository.
-fn has_repository(directory: BorrowedFd<'_>, name: &[u8]) -> bool {
-    is_there(directory, &[name, b"/.git"].concat()) || is_repository(directory, name)
+fn repository_in(directory: BorrowedFd<'_>, name: &[u8]) -> Result<bool, Unsearchable> {
+    match statat(directory, [name, b"/.git"].concat(), AtFlags::SYMLINK_NOFOLLOW) {
+        Ok(_) => Ok(true),
+        Err(Errno::ACCESS) if statat(directory, name, AtFlags::SYMLINK_NOFOLLOW).is_ok() => {
+            Err(Unsearchable::Named)
+        }
+        Err(Errno::ACCESS) => Err(Unsearchable::This),
+        Err(_) => Ok(is_repository(directory, name)),
+    }
 }
 
 /// Whether git would take a directory for a repository, or would with one more name.
 fn is_repository(directory: BorrowedFd<'_>, name: &[u8]) -> bool {
     let path = |part: &[u8]| if name.is_empty() { part.to_vec() } else { [name, b"/", part].concat() };
-    Look(|part: &[u8]| is_there(directory, &path(part))).is_repository()
+    let is_there = |part: &[u8]| statat(directory, path(part), AtFlags::SYMLINK_NOFOLLOW).is_ok();
+    Look(is_there).is_repository()
 }
 
-fn is_there(directory: BorrowedFd<'_>, path: &[u8]) -> bool {
-    statat(directory, path, AtFlags::SYMLINK_NOFOLLOW).is_ok()
+/// Whether a directory has a `.git` that is a file, or a link to one.
+fn has_git_file(directory: BorrowedFd<'_>) -> bool {
+    let kind = |stat: Stat| FileType::from_raw_mode(stat.st_mode);
+    statat(directory, ".git", AtFlags::empty()).is_ok_and(|stat| kind(stat) == FileType::RegularFile)
 }
 
 fn is_this_users(directory: BorrowedFd<'_>) -> bool {

@@ -250,14 +250,19 @@ impl Guard {
         self.judge_change(caller, place)
     }
 
-    /// Judges whether a directory may get a mode, or an access control list, by which its owner may not search or list it:
-    /// no directory of a git repository of the operator's may.
+    /// Judges whether a directory may get a mode, or an access control list, by which its owner may not search or list it.
+    /// No directory of a git repository of the operator's may, nor its work tree, nor a directory on the way to where a
+    /// protected name leads.
     ///
     /// # Errors
     /// EACCES if it is refused.
     pub fn judge_hiding(&self, caller: &Caller<'_>, place: AnchoredPath<'_>) -> Result<(), Errno> {
+        let shapes = self.shapes();
         let is_hidden = |object: &Object| {
-            object.kind() == FileType::Directory && self.shapes().is_of_repository(place, object)
+            object.kind() == FileType::Directory
+                && (shapes.is_of_repository(place, object)
+                    || shapes.is_work_tree(object)
+                    || shapes.is_led_to(place.path))
         };
         if place.object.is_some_and(is_hidden)
             && let Some(refusal) = self.repository_refusal(place.path)

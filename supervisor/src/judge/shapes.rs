@@ -6,7 +6,7 @@
 use std::os::fd::{AsFd, OwnedFd};
 
 use guard_policy::{Access, GitLockedNames, GitLook, GitPart, Policy, Request, Shape, ShapeKind, Site};
-use rustix::fs::{FileType, Mode, OFlags, ResolveFlags};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, ResolveFlags, statat};
 use rustix::io::Errno;
 
 use super::anchored_path::{AnchoredPath, last_name, parent_of};
@@ -235,6 +235,13 @@ impl Shapes<'_> {
         self.policy.protects_shapes()
             && !self.own_directories().contains_open(directory.fd.as_fd())
             && (is_repository() || self.git_directory_around(place).is_some())
+    }
+
+    /// Whether a directory that the tree has not made has a `.git`.
+    pub fn is_work_tree(&self, directory: &Object) -> bool {
+        self.policy.protects_shapes()
+            && !self.own_directories().contains_open(directory.fd.as_fd())
+            && statat(&directory.fd, ".git", AtFlags::SYMLINK_NOFOLLOW).is_ok()
     }
 
     /// Whether this place is protected by its shape. A file must not get such a name as a second one: later, when the

@@ -42,8 +42,6 @@ impl Slot {
     }
 }
 
-/// The number of workers that never block for long.
-const RESERVED_WORKERS: usize = 16;
 /// The most descriptors that are left for calls that do not block: a quarter of all, but no more than this.
 const RESERVED_DESCRIPTORS: usize = 64;
 /// Descriptors that a blocked call may hold: the directories on its way, its object, and what it opens.
@@ -105,7 +103,7 @@ fn max_blocked() -> usize {
 fn max_blocked_with(descriptors: usize) -> usize {
     let reserved = RESERVED_DESCRIPTORS.min(descriptors / 4);
     let by_descriptors = (descriptors - reserved) / DESCRIPTORS_PER_CALL;
-    by_descriptors.clamp(1, super::MAX_WORKERS - RESERVED_WORKERS)
+    by_descriptors.clamp(1, super::MAX_BLOCKED)
 }
 
 /// The worker that handles a call.

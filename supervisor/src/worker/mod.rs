@@ -45,8 +45,13 @@ const BUSY_CALLS: usize = 4;
 /// Several workers wait if more than one in this many calls overlaps another or takes long: then waking one each time
 /// costs more than sometimes waking one too many.
 const CROWDED_CALLS: u64 = 16;
-/// The maximum number of workers, which bounds the threads. More calls than this at once must wait for a worker.
-const MAX_WORKERS: usize = 4096;
+/// How many calls may block at once, however many descriptors there are.
+const MAX_BLOCKED: usize = 4080;
+/// The number of workers that neither block for long nor wait for a human.
+const RESERVED_WORKERS: usize = 16;
+/// The maximum number of workers, which bounds the threads: one for each call that may block, and for each that may wait for
+/// a human. More calls than this at once must wait for a worker.
+const MAX_WORKERS: usize = MAX_BLOCKED + guard_approvals::MAX_WAITERS + RESERVED_WORKERS;
 /// How often a blocked worker is checked: the delay of a signal to a program that waits in open(2). Also how long no worker
 /// may wait for calls before more start.
 const WATCH_INTERVAL: Duration = Duration::from_millis(5);

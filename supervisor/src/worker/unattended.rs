@@ -3,6 +3,8 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use super::MAX_WORKERS;
+
 /// The moment at which a worker last received a call: if no worker waits, that one was the last to wait.
 #[derive(Debug)]
 pub struct Unattended {
@@ -40,7 +42,7 @@ impl Relief {
     /// Returns how many to start at this look.
     pub fn workers(&mut self, is_unattended: bool) -> usize {
         if is_unattended {
-            self.last = (self.last * 2).max(1);
+            self.last = (self.last * 2).clamp(1, MAX_WORKERS);
             return self.last;
         }
         self.last /= 2;
@@ -61,6 +63,7 @@ mod tests {
         assert_eq!(relief.workers(true), 8, "they were gone at once");
         assert_eq!([(); 5].map(|()| relief.workers(false)), [0; 5]);
         assert_eq!(relief.workers(true), 1);
+        assert!((0..100).all(|_| relief.workers(true) <= MAX_WORKERS));
     }
 
     #[test]

@@ -9,11 +9,17 @@
 //! - `p10k-*`: the instant prompt and the dump that Powerlevel10k sources (its README, "Instant prompt"), for each
 //!   user; `gitstatus/` holds the program that it starts (gitstatus's README).
 //! - `generated_completions/`: what fish runs at a completion (fish_update_completions(1)).
-//! - `antidote/`: plugins, in a cache (antidote's manual, `antidote home`).
+//! - `antidote/`: plugins, in a cache (antidote's manual, `antidote home`); `zinit/`, `zi/`: completions and a dump of zinit and
+//!   its successor, which precede the functions of zsh (zinit.zsh, `ZINIT[COMPLETIONS_DIR]`; zi.zsh, `ZI[CACHE_DIR]`);
+//!   `zsh-utils/`: what its `utility.plugin.zsh` sources; `zsh-UID/`, in the directory for temporary files: the cache that zpm
+//!   sources (its `zpm.zsh`).
+//! - `qtile/`, `py3status_cache.data`: pickles, which qtile's prompt and py3status load at their start (`prompt.py`,
+//!   `storage.py`).
 //! - `starship/`, `carapace/`, `.zoxide.nu`: what their manuals have nushell source; `oh-my-posh/` and `wal/` the same
 //!   for other shells.
-//! - `nvim/luac/`: compiled modules, which vim.loader runs instead of the sources (Neovim's `:help vim.loader`);
-//!   `dein/`: plugins (dein.vim's manual).
+//! - `~/.cache/nvim/`: compiled modules, which vim.loader runs instead of the sources (Neovim's `:help vim.loader`), and what
+//!   plugins compile there and load again (`stdpath("cache")`; catppuccin's README, "Compile"); `dein/`: plugins (dein.vim's
+//!   manual); `dpp/`: the scripts that dpp.vim sources at a start (its `dpp#min#load_state`).
 //! - `~/.cache/git/credential/`: who listens there is given passwords (git-credential-cache(1)).
 //! - `mise.*.toml`: `mise.ENV.toml` (mise's manual, "Config Environments"); files in a home count in every directory
 //!   below it.
@@ -37,8 +43,14 @@
 //!   path, not for what is in it), `.ruby-env`, `.versions.conf` (RVM's "Project files"): any variable at `cd`.
 //!   `.python-version` and `.ruby-version` choose among installed versions: pyenv and rbenv refuse a path there.
 //!   `.perl-version`, `.php-version`, `.go-version`: plenv, phpenv and goenv look for a directory of that name below their
-//!   versions, and take `../` (their `plenv-exec`, `phpenv-exec`, `goenv-exec`); `.phpbrewrc`: phpbrew sources it at `cd`
+//!   versions, and take `../` (their `plenv-exec`, `phpenv-exec`, `goenv-exec`), as luaenv, tfenv and tofuenv do with
+//!   `.lua-version`, `.terraform-version` and `.opentofu-version` (`tfenv-exec.sh`); `.phpbrewrc`: phpbrew sources it at `cd`
 //!   (its `shell/bashrc`).
+//! - `.jupytext.py`, `jupytext.py`: Python that jupytext runs as its configuration (its "Configuration files"); `gtags.conf`:
+//!   libraries that gtags(1) loads as parsers (gtags.conf(5), `gtags_parser`); `.tmux-sessionizer`: what tmux-sessionizer has a
+//!   new session source (its `hydrate`).
+//! - `openclaw/`, and `jiti/openclaw/` in the directory for temporary files: compiled plugins that OpenClaw 2026.9.6 and
+//!   2026.7.35 run instead of the sources. `~/.yarn/lib/`: the program that `~/.yarn/bin/yarn` starts.
 //! - `.ctags`, `.ctags.d/`, `ctags.d/`: options such as the file that ctags writes, and what it writes there (ctags(1),
 //!   "Files"); `.valgrindrc`: the same of valgrind(1); `.jedi/`: the Python that jedi starts (its `Project.load`); `.gvimrc`:
 //!   read like `.exrc` (Vim's `:help 'exrc'`); `.lsp/config.edn`: commands that find a class path (clojure-lsp's "Settings",
@@ -87,7 +99,7 @@
 //! - `*/autocomplete/`: `bash_setup`, `zsh_setup` and `functions/` are what shells source for the completion of programs made
 //!   with oclif (its plugin-autocomplete, `base.ts`, `create.ts`); `zsh-smartcache/`: what it sources for `eval` (its
 //!   README); `fsh/`, `fast-syntax-highlighting/`: the theme that fast-syntax-highlighting sources (its README, "Themes").
-//! - `pre-commit/repo*/`, `prek/`: hooks with their environments, which each commit in any repository starts (pre-commit's
+//! - `trunk/`: the program that trunk's launcher starts; `pre-commit/repo*/`, `prek/`: hooks with their environments, which each commit in any repository starts (pre-commit's
 //!   `store.py`, prek's `store.rs`). Beside them these tools write in each run: locks, patches, and pre-commit's `db.db`.
 //! - `*-compile-cache/`: compiled modules that node runs instead of the sources, as `NODE_COMPILE_CACHE` of a program's
 //!   launcher names it (cursor-agent's); `copilot/pkg/`, `github-copilot-sdk*/`, `codex-runtimes/`: programs that Copilot
@@ -125,7 +137,7 @@ pub(super) const LISTS: &[(Set, &str)] = &[
          ~/.bash_completion.d/ ~/.bashrc.d/ ~/.profile ~/.profile.d/ ~/.shrc ~/.kshrc ~/.mkshrc ~/.blerc ~/.aliases \
          ~/.zshrc ~/.zshenv ~/.zprofile ~/.zlogin ~/.zlogout ~/.zcompdump* ~/.cache/zsh/ ~/.cache/prezto/ \
          ~/.cache/oh-my-zsh/ ~/.cache/zcompdump* ~/.cache/blesh/ ~/.cache/zsh4humans/ ~/.cache/antibody/ ~/.cache/zsh-snap/ \
-         ~/.cache/xonsh/ ~/.cache/fsh/ ~/.cache/fast-syntax-highlighting/ ~/.cache/zsh-smartcache/ ~/.cache/*/autocomplete/bash_setup \
+         ~/.cache/xonsh/ ~/.cache/zinit/ ~/.cache/zi/ ~/.cache/zsh-utils/ WORK/zsh-#/ ~/.cache/fsh/ ~/.cache/fast-syntax-highlighting/ ~/.cache/zsh-smartcache/ ~/.cache/*/autocomplete/bash_setup \
          ~/.cache/*/autocomplete/zsh_setup ~/.cache/*/autocomplete/zsh_setup.zwc ~/.cache/*/autocomplete/functions/ ~/.cache/antidote/ ~/.cache/p10k-* ~/.cache/gitstatus/ ~/.cache/fish/generated_completions/ \
          ~/.cache/starship/ ~/.cache/carapace/ ~/.cache/oh-my-posh/ ~/.cache/wal/ ~/.zoxide.nu ~/.config/bash_completion \
          ~/.local/share/fish/generated_completions/ ~/.zshrc.d/ ~/.zpreztorc ~/.zimrc ~/.p10k.zsh ~/.cshrc \
@@ -143,7 +155,7 @@ pub(super) const LISTS: &[(Set, &str)] = &[
     ),
     (
         Set::Login,
-        "~/.pam_environment ~/.xprofile ~/.xinitrc ~/.xserverrc ~/.xsession ~/.xsessionrc ~/.Xclients ~/.Xsession \
+        "~/.cache/qtile/ ~/.cache/py3status_cache.data ~/.pam_environment ~/.xprofile ~/.xinitrc ~/.xserverrc ~/.xsession ~/.xsessionrc ~/.Xclients ~/.Xsession \
          ~/.Xresources ~/.Xdefaults ~/.xbindkeysrc ~/.gnomerc ~/.k5login ~/.k5users ~/.rhosts ~/.shosts \
          ~/.config/environment.d/ ~/.config/plasma-workspace/ ~/.config/lxsession/ ~/.config/openbox/ \
          ~/.config/awesome/ ~/.config/i3/ ~/.config/sway/ ~/.config/hypr/ ~/.config/bspwm/ ~/.config/sxhkd/ \
@@ -215,7 +227,7 @@ pub(super) const LISTS: &[(Set, &str)] = &[
          ~/.config/hg/ \
          ~/.jjconfig.toml ~/.config/jj/ ~/.tigrc ~/.config/tig/ ~/.config/lazygit/ ~/.config/gitui/ \
          ~/.config/pre-commit/ /etc/gitconfig /etc/gitattributes /etc/mercurial/ /usr/share/git-core/templates/ \
-         ~/.cache/git/credential/ ~/.cache/pre-commit/repo*/ ~/.cache/prek/repos/ ~/.cache/prek/hooks/ ~/.cache/prek/tools/ GIT/config GIT/config.worktree GIT/hooks/ GIT/remotes/ GIT/branches/ GIT/info/attributes \
+         ~/.cache/git/credential/ ~/.cache/trunk/ ~/.cache/pre-commit/repo*/ ~/.cache/prek/repos/ ~/.cache/prek/hooks/ ~/.cache/prek/tools/ GIT/config GIT/config.worktree GIT/hooks/ GIT/remotes/ GIT/branches/ GIT/info/attributes \
          GIT/commondir WORK/.hg/hgrc \
          WORK/.hg/hgrc-not-shared WORK/.jj/repo/config.toml WORK/.sl/config \
          WORK/.sl/requires WORK/.sl/sharedpath WORK/.pijul/config WORK/_darcs/prefs/defaults WORK/CVS/Root \
@@ -228,7 +240,7 @@ pub(super) const LISTS: &[(Set, &str)] = &[
         "WORK/.envrc WORK/.envrc.local WORK/.envrc.private WORK/.direnv/flake-profile* WORK/.direnv/nix-profile* WORK/.direnv/bin/ WORK/.rvmrc WORK/.rbenv-vars WORK/.mise.toml WORK/.mise.*.toml WORK/mise.toml WORK/mise.*.toml WORK/.config/mise/ \
          WORK/.config/mise.toml WORK/.config/mise.*.toml WORK/.mise/ WORK/mise/config.toml WORK/mise/config.*.toml \
          WORK/.rtx.toml WORK/.tool-versions WORK/.nvmrc WORK/.node-version WORK/.java-version WORK/.sdkmanrc \
-         WORK/.perl-version WORK/.php-version WORK/.go-version WORK/.phpbrewrc \
+         WORK/.perl-version WORK/.php-version WORK/.go-version WORK/.lua-version WORK/.terraform-version WORK/.opentofu-version WORK/.phpbrewrc \
          WORK/.prototools WORK/.shadowenv.d/ WORK/.ruby-env WORK/.versions.conf WORK/.autoenv.zsh WORK/.autoenv.zsh.zwc WORK/.autoenv ~/.envrc ~/.direnvrc \
          ~/.config/direnv/ ~/.local/share/direnv/ ~/.mise.toml ~/.mise.*.toml ~/mise.toml ~/mise.*.toml ~/.mise/ \
          ~/mise/config.toml ~/mise/config.*.toml ~/.rtx.toml ~/.config/mise/ ~/.config/mise.toml ~/.config/mise.*.toml \
@@ -245,7 +257,7 @@ pub(super) const LISTS: &[(Set, &str)] = &[
          WORK/.iex.exs WORK/latexmkrc WORK/.latexmkrc \
          WORK/.gvimrc WORK/.ctags WORK/.ctags.d/ WORK/ctags.d/ WORK/.jedi/ WORK/.valgrindrc WORK/.lsp/config.edn WORK/.joyride/ ~/.vimrc \
          ~/.gvimrc ~/.exrc ~/.vim/ ~/.config/vim/ ~/.config/nvim/ ~/.nvimrc ~/.local/share/nvim/site/ \
-         ~/.local/share/nvim/lazy/ ~/.cache/nvim/luac/ ~/.cache/dein/ ~/.local/share/nvim/mason/ ~/.emacs ~/.emacs.el ~/.emacs.d/ ~/.config/emacs/ \
+         ~/.local/share/nvim/lazy/ ~/.cache/nvim/ ~/.cache/dein/ ~/.cache/dpp/ ~/.local/share/nvim/mason/ ~/.emacs ~/.emacs.el ~/.emacs.d/ ~/.config/emacs/ \
          ~/.config/doom/ ~/.doom.d/ ~/.spacemacs ~/.spacemacs.d/ ~/.config/helix/ ~/.config/kak/ ~/.config/micro/ \
          ~/.config/zed/ ~/.config/sublime-text/ ~/.config/sublime-text-3/ ~/.config/Code/User/ \
          ~/.config/VSCodium/User/ ~/.config/Cursor/User/ ~/.config/Windsurf/User/ ~/.vscode/ ~/.vscode-insiders/ \
@@ -272,7 +284,7 @@ pub(super) const LISTS: &[(Set, &str)] = &[
          /etc/emacs/ /etc/nanorc /etc/tmux.conf /etc/screenrc /etc/gdb/ /etc/R/ \
          WORK/.ycm_extra_conf.py WORK/.externalToolBuilders/ WORK/.theia/ WORK/.lapce/ WORK/.run/ WORK/.mc.menu \
          WORK/.obsidian/plugins/ WORK/.obsidian/community-plugins.json WORK/startup.m WORK/.swiplrc WORK/.erlang \
-         WORK/.csirc WORK/.lite_project.lua WORK/*.code-workspace WORK/*.sublime-project WORK/.kateproject ~/.config/chicken/ ~/.cache/guile/ccache/ ~/.cache/common-lisp/ ~/.cache/nvim/luacache* \
+         WORK/.csirc WORK/.jupytext.py WORK/jupytext.py WORK/gtags.conf ~/.globalrc /etc/gtags.conf WORK/.tmux-sessionizer ~/.tmux-sessionizer WORK/.lite_project.lua WORK/*.code-workspace WORK/*.sublime-project WORK/.kateproject ~/.config/chicken/ ~/.cache/guile/ccache/ ~/.cache/common-lisp/ \
          ~/.cache/lvim/luac/ ~/.cache/JetBrains/ ~/.cache/typescript/ ~/.cache/zellij/ ~/.dir-locals.el ~/.dir-locals-2.el \
          ~/.lvimrc ~/.lnvim.lua ~/.manpath ~/.wishrc ~/.expect.rc ~/.expectrc ~/.gnuplot ~/.config/gnuplot/ \
          ~/.config/bpython/ ~/.config/ptpython/ ~/.ptpython/ ~/.maxima/ ~/.sage/ ~/.w3m/ ~/.elinks/ \
@@ -314,7 +326,7 @@ pub(super) const LISTS: &[(Set, &str)] = &[
         Set::Path,
         "~/bin/ ~/.bin/ ~/.local/bin/ ~/.cargo/bin/ ~/go/bin/ ~/.go/bin/ ~/.bun/bin/ ~/.deno/bin/ ~/.volta/ ~/.nvm/ \
          ~/.fnm/ ~/.local/share/fnm/ ~/.pyenv/ ~/.rbenv/ ~/.nodenv/ ~/.rvm/ ~/.asdf/ ~/.sdkman/ ~/.ghcup/bin/ \
-         ~/.cabal/bin/ ~/.local/share/mise/ ~/.local/share/rtx/ ~/.npm-global/ ~/.yarn/bin/ ~/.krew/bin/ \
+         ~/.cabal/bin/ ~/.local/share/mise/ ~/.local/share/rtx/ ~/.npm-global/ ~/.yarn/bin/ ~/.yarn/lib/ ~/.krew/bin/ \
          ~/.poetry/bin/ ~/.nix-profile/ ~/.local/share/flatpak/exports/bin/ /bin/ /sbin/ /usr/bin/ /usr/sbin/ \
          /usr/games/ /usr/local/bin/ /usr/local/sbin/ /usr/local/games/ /opt/bin/ /snap/bin/ \
          /home/linuxbrew/.linuxbrew/ /etc/alternatives/ /usr/libexec/ /usr/lib/git-core/",
@@ -343,7 +355,7 @@ pub(super) const LISTS: &[(Set, &str)] = &[
          ~/.gemini/config/mcp_config.json ~/.gemini/config/plugins/ ~/.gemini/config/skills/ ~/.gemini/antigravity-cli/settings.json \
          ~/.gemini/antigravity-cli/hooks.json ~/.gemini/antigravity-cli/mcp_config.json ~/.gemini/antigravity-cli/plugins/ \
          ~/.gemini/antigravity-cli/skills/ ~/.gemini/antigravity-cli/bin/ ~/.aider/oauth-keys.env ~/.qwen/settings.json \
-         ~/.qwen/QWEN.md ~/.qwen/commands/ ~/.qwen/extensions/ ~/.config/opencode/ ~/.opencode/ ~/.local/share/opencode/bin/ ~/.cache/opencode/ ~/.cache/copilot/pkg/ ~/.cache/github-copilot-sdk*/ ~/.cache/codex-runtimes/ ~/.config/goose/ \
+         ~/.qwen/QWEN.md ~/.qwen/commands/ ~/.qwen/extensions/ ~/.config/opencode/ ~/.opencode/ ~/.local/share/opencode/bin/ ~/.cache/opencode/ ~/.cache/copilot/pkg/ ~/.cache/github-copilot-sdk*/ ~/.cache/codex-runtimes/ ~/.cache/openclaw/ WORK/jiti/openclaw/ ~/.config/goose/ \
          ~/.config/amp/ ~/.config/crush/ ~/.config/mcp/ ~/.config/Claude/claude_desktop_config.json ~/.continue/ \
          ~/.aider.conf.yml ~/.codeium/windsurf/mcp_config.json ~/.copilot/config.json ~/.copilot/settings.json ~/.copilot/hooks/ ~/.config/devin/config.json ~/.copilot/mcp-config.json \
          ~/.copilot/agents/ ~/.config/github-copilot/ ~/.kiro/settings/ ~/.kiro/agents/ ~/.roo/ ~/.factory/ \

@@ -66,7 +66,7 @@ pub(super) fn may_be_asked(rest: &str) -> bool {
 }
 
 /// Caches of compiled code, which programs make in any directory.
-const CODE_CACHES: [&str; 2] = ["/node-compile-cache/", "/v8-compile-cache-#/"];
+const CODE_CACHES: [&str; 3] = ["/node-compile-cache/", "/v8-compile-cache-#/", "/jiti/openclaw/"];
 
 /// The directories of agents that have a profile, which opens them to the agent.
 const OF_AGENTS: [&str; 4] = ["~/.claude", "~/.codex", "~/.gemini", "~/.aider"];
@@ -132,6 +132,15 @@ mod tests {
             (Set::Shell, "/fast-syntax-highlighting/"),
             (Set::Git, "/pre-commit/repo*/"),
             (Set::Git, "/prek/hooks/"),
+            (Set::Git, "/trunk/"),
+            (Set::Shell, "/zinit/"),
+            (Set::Shell, "/zi/"),
+            (Set::Shell, "/zsh-utils/"),
+            (Set::Login, "/qtile/"),
+            (Set::Login, "/py3status_cache.data"),
+            (Set::Editors, "/nvim/"),
+            (Set::Editors, "/dpp/"),
+            (Set::Agents, "/openclaw/"),
             (Set::Editors, "/*-compile-cache/"),
             (Set::Agents, "/copilot/pkg/"),
             (Set::Agents, "/github-copilot-sdk*/"),

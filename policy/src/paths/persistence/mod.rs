@@ -154,6 +154,10 @@ pub(crate) fn protected_paths(
                     // With this file, the directory would count as one of an environment at the next start, and would
                     // not be protected.
                     making.add(&[around(dir), b"/pyvenv.cfg"].concat(), &reason);
+                    // bash-completion loads completions from beside each directory of programs (its README, "FAQ").
+                    if dir.ends_with(b"/bin") || dir.ends_with(b"/sbin") {
+                        making.add(&[around(dir), b"/share/bash-completion/"].concat(), &reason);
+                    }
                 });
             }
             _ => {}

@@ -122,7 +122,7 @@ const TABLE: &[(SettingsReader, &str)] = &[
          ~/.gemini/antigravity/skills/ ~/.gemini/config/plugins/ ~/.gemini/config/skills/ \
          ~/.gemini/antigravity-cli/plugins/ ~/.gemini/antigravity-cli/skills/ ~/.gemini/antigravity-cli/bin/ \
          ~/.qwen/extensions/ ~/.opencode/ ~/.local/share/opencode/bin/ ~/.cache/opencode/ ~/.cache/copilot/pkg/ \
-         ~/.cache/github-copilot-sdk*/ ~/.cache/codex-runtimes/ /etc/openclaw/ WORK/.claude/hooks/ \
+         ~/.cache/github-copilot-sdk*/ ~/.cache/codex-runtimes/ ~/.cache/openclaw/ WORK/jiti/openclaw/ /etc/openclaw/ WORK/.claude/hooks/ \
          WORK/.claude/plugins/ WORK/.claude/workflows/ WORK/.cursor/hooks/ WORK/.gemini/extensions/ \
          WORK/.gemini/hooks/ WORK/.gemini/skills/ WORK/.clinerules/hooks/ WORK/.github/extensions/ WORK/.roo/tools/ \
          WORK/.vibe/tools/ WORK/.vibe/agents/ WORK/.openhands/setup.sh WORK/.openhands/pre-commit.sh WORK/.mux/init \

@@ -6,7 +6,7 @@
 //! The tree cannot trigger or fake a reload: it may not write the files, replace a directory on their real paths, or
 //! signal the supervisor.
 
-mod stamp;
+pub(super) mod stamp;
 #[cfg(test)]
 mod tests;
 mod watch;

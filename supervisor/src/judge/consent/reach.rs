@@ -2,8 +2,9 @@
 
 use guard_approvals::{AskedDirectory, Process, Reach, WhichDirectory};
 use guard_policy::{Access, Policy};
-use rustix::fs::{AtFlags, CWD, FileType};
+use rustix::fs::{AtFlags, CWD, FileType, StatxFlags, makedev, statx};
 
+use super::which_file::born_ms_of;
 use crate::judge::made_directories::MadeDirectories;
 
 /// The calls for which an answer may reach further than the one file. Calls on sockets are missing, because another
@@ -72,13 +73,15 @@ pub fn directories_above(made: &MadeDirectories, path: &[u8]) -> Vec<AskedDirect
 
 /// The directory at a real path, if one is there.
 fn directory(made: &MadeDirectories, path: &[u8]) -> Option<AskedDirectory> {
-    let stat = rustix::fs::statat(CWD, path, AtFlags::SYMLINK_NOFOLLOW).ok()?;
-    let is_directory = FileType::from_raw_mode(stat.st_mode) == FileType::Directory;
+    let wanted = StatxFlags::TYPE | StatxFlags::INO | StatxFlags::BTIME;
+    let stat = statx(CWD, path, AtFlags::SYMLINK_NOFOLLOW, wanted).ok()?;
+    let is_directory = FileType::from_raw_mode(stat.stx_mode.into()) == FileType::Directory;
     is_directory.then(|| AskedDirectory {
         path: path.to_vec(),
         which: WhichDirectory::There {
-            device: stat.st_dev,
-            inode: stat.st_ino,
+            device: makedev(stat.stx_dev_major, stat.stx_dev_minor),
+            inode: stat.stx_ino,
+            born_ms: born_ms_of(&stat),
             is_made: made.contains(path),
         },
     })

@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use guard_approvals::WhichFile;
-use rustix::fs::{AtFlags, Stat, StatxFlags, fstat, lstat, stat, statx};
+use rustix::fs::{AtFlags, Stat, Statx, StatxFlags, fstat, lstat, stat, statx};
 use rustix::io::Errno;
 
 use crate::judge::anchored_path::AnchoredPath;
@@ -38,9 +38,12 @@ fn numbers(stat: &Stat) -> (u64, u64) {
     (device, inode)
 }
 
-/// When a file was made, in milliseconds since 1970, if its file system says so.
 fn born_ms(object: &Object) -> Option<u64> {
-    let stat = statx(object.fd.as_fd(), c"", AtFlags::EMPTY_PATH, StatxFlags::BTIME).ok()?;
+    born_ms_of(&statx(object.fd.as_fd(), c"", AtFlags::EMPTY_PATH, StatxFlags::BTIME).ok()?)
+}
+
+/// When a file was made, in milliseconds since 1970, if its file system says so.
+pub fn born_ms_of(stat: &Statx) -> Option<u64> {
     let has_time = StatxFlags::from_bits_retain(stat.stx_mask).contains(StatxFlags::BTIME);
     let seconds = u64::try_from(stat.stx_btime.tv_sec).ok().filter(|_| has_time)?;
     Some(seconds.saturating_mul(1000).saturating_add(u64::from(stat.stx_btime.tv_nsec / 1_000_000)))

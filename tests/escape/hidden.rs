@@ -1,0 +1,108 @@
+//! What keeps the guard from reading what git reads: a lease on a configuration, a mode for a moment. And git directories that
+//! only a file names.
+
+use guard_tests::World;
+
+use crate::planted::{Planted, each_comes_to_nothing};
+
+/// Puts a hook into a directory while a lease keeps others from reading a file (fcntl(2), F_SETLEASE).
+const LEASE: &str = r##"lease() { python3 -c '
+import fcntl, os, signal, sys
+signal.signal(signal.SIGIO, signal.SIG_IGN)
+file = open(sys.argv[1])
+fcntl.fcntl(file, fcntl.F_SETLEASE, fcntl.F_WRLCK)
+os.makedirs(sys.argv[2], exist_ok=True)
+path = sys.argv[2] + "/pre-commit"
+with open(path, "w") as hook: print("#!/bin/sh", "touch \"$MARK\"", sep="\n", file=hook)
+os.chmod(path, 0o755)' "$@"; }; "##;
+
+fn leaked(text: String) -> &'static str {
+    Box::leak(text.into_boxed_str())
+}
+
+/// One run in `work`.
+fn planted(before: &'static str, attack: &str, after: &'static str) -> Planted {
+    Planted { before, runs: Box::leak(Box::new([("work", leaked(format!("{LEASE}{attack}")))])), after }
+}
+
+const COMMIT: &str = "cd g/repo && git commit -q --allow-empty -m x";
+
+#[test]
+fn a_lease_hides_no_configuration() {
+    let named = r#"mkdir g; git init -q g/repo; git -C g/repo config core.hooksPath "$W/work/g/hooks""#;
+    each_comes_to_nothing(&planted(named, "lease g/repo/.git/config g/hooks", COMMIT));
+    let included = r#"mkdir g; git init -q g/repo; git -C g/repo config include.path "$W/work/g/conf"
+        git config -f g/conf core.hooksPath "$W/work/g/hooks""#;
+    each_comes_to_nothing(&planted(included, "lease g/conf g/hooks", COMMIT));
+    let of_user = r#"mkdir g; git init -q g/repo; git config --global core.hooksPath "$W/work/g/hooks""#;
+    each_comes_to_nothing(&planted(of_user, "lease ~/.gitconfig g/hooks", COMMIT));
+    let tree = r#"mkdir -p g far/a/b; git init -q far/a/b/main; git -C far/a/b/main commit -q --allow-empty -m x
+        git -C far/a/b/main worktree add -q "$W/work/g/repo"; git -C far/a/b/main config core.hooksPath "$W/work/g/hooks""#;
+    for file in ["g/repo/.git", "far/a/b/main/.git/worktrees/repo/commondir", "far/a/b/main/.git/config"] {
+        each_comes_to_nothing(&planted(tree, &format!("lease {file} g/hooks"), COMMIT));
+    }
+}
+
+#[test]
+fn a_mode_hides_nothing_for_a_moment() {
+    let links = "mkdir -p g/shared; git init -q g/repo; rm -rf g/repo/.git/hooks; ln -s ../../shared g/repo/.git/hooks";
+    let named = r#"mkdir -p g/cfg g/shared; git init -q g/repo; git -C g/repo config core.hooksPath "$W/work/g/cfg/hooks"
+        ln -s ../shared g/cfg/hooks"#;
+    for (before, shut) in [(links, "g/repo"), (links, "g/repo/.git"), (named, "g/cfg"), (named, "g/repo")] {
+        for mode in ["600", "000"] {
+            let attack = format!("chmod {mode} {shut}; hook g/shared; chmod 755 {shut}");
+            each_comes_to_nothing(&planted(before, &attack, COMMIT));
+        }
+    }
+    // By a descriptor of the directory below: the path is shut on the way.
+    let by_descriptor = |shut: &str| {
+        format!(
+            r##"cd g/shared; chmod 600 {shut}; printf '#!/bin/sh\ntouch "$MARK"\n' > pre-commit; chmod +x pre-commit; chmod 755 {shut}"##
+        )
+    };
+    each_comes_to_nothing(&planted(links, &by_descriptor("\"$W/work/g\""), COMMIT));
+}
+
+/// A directory that the tree has shut itself is no reason to let nothing be written beside it.
+#[test]
+fn shut_directories_of_the_trees_are_in_nobodys_way() {
+    let world =
+        World::open().policy_text(|text| text.replace(r#""persistence": false"#, r#""persistence": true"#));
+    let script = "mkdir shut; chmod 000 shut; echo x > file; mkdir -p a/b; chmod 600 a; cat file; chmod 755 a shut; rm -r a shut";
+    let ended = world.guarded(&["sh", "-c", script]);
+    assert_eq!((ended.status, &*ended.stdout), (0, "x\n"), "{}", ended.stderr);
+}
+
+#[test]
+fn what_a_work_tree_of_another_repository_names_is_protected() {
+    let far = "mkdir -p g far/a/b; git init -q far/a/b/main; git -C far/a/b/main commit -q --allow-empty -m x
+        git -C far/a/b/main worktree add -q \"$W/work/g/repo\"";
+    let named = leaked(format!("{far}; git -C far/a/b/main config core.hooksPath \"$W/work/g/hooks\""));
+    each_comes_to_nothing(&planted(named, "hook g/hooks", COMMIT));
+    let of_tree = leaked(format!(
+        "{far}; git -C far/a/b/main config extensions.worktreeConfig true
+        git -C g/repo config --worktree core.hooksPath \"$W/work/g/hooks\""
+    ));
+    each_comes_to_nothing(&planted(of_tree, "hook g/hooks", COMMIT));
+    let relative = leaked(format!("{far}; git -C far/a/b/main config core.hooksPath hk"));
+    each_comes_to_nothing(&planted(relative, "hook g/repo/hk", COMMIT));
+    let of_user = leaked(format!("{far}; git config --global core.hooksPath hk"));
+    each_comes_to_nothing(&planted(of_user, "hook g/repo/hk", COMMIT));
+    let link = leaked(format!(
+        "{far}; mkdir g/shared; rm -rf far/a/b/main/.git/hooks; ln -s \"$W/work/g/shared\" far/a/b/main/.git/hooks"
+    ));
+    each_comes_to_nothing(&planted(link, "hook g/shared", COMMIT));
+    let apart = "mkdir -p g far/a; git init -q --separate-git-dir far/a/data g/repo; git -C g/repo config core.hooksPath \"$W/work/g/hooks\"";
+    each_comes_to_nothing(&planted(apart, "hook g/hooks", COMMIT));
+}
+
+#[test]
+fn what_a_submodule_names_is_protected() {
+    let made = "mkdir g; git init -q main; git -C main commit -q --allow-empty -m x; git init -q g/repo
+        git -C g/repo -c protocol.file.allow=always submodule add -q \"$W/work/main\" sub; git -C g/repo commit -q -m x";
+    for (set, place) in [("\"$W/work/g/s\"", "g/s"), ("hk", "g/repo/sub/hk")] {
+        let before = leaked(format!("{made}; git -C g/repo/sub config core.hooksPath {set}"));
+        let after = "cd g/repo/sub && git commit -q --allow-empty -m y";
+        each_comes_to_nothing(&planted(before, &format!("hook {place}"), after));
+    }
+}
