@@ -26,12 +26,12 @@ pub struct AnsweredWrites {
     /// The state directories with records.
     states: Vec<PathBuf>,
     known: Mutex<Option<Known>>,
-    recorded: Mutex<Recorded>,
+    recorded: Mutex<AllRecords>,
 }
 
 /// What all runs have recorded.
 #[derive(Debug, Default)]
-struct Recorded {
+struct AllRecords {
     stamps: Vec<Stamp>,
     runs: EarlierRuns,
     /// The runs that a policy knows that knows all of this.
@@ -94,7 +94,7 @@ impl AnsweredWrites {
                 self.states.iter().map(|state| Stamp::read(&workspace_record::path(state))).collect();
             if recorded.stamps != stamps {
                 let runs = RunRecord::read(&self.states).to_earlier_runs();
-                *recorded = Recorded { stamps, runs, known_to: None };
+                *recorded = AllRecords { stamps, runs, known_to: None };
             }
         }
         let own = self.known.lock().as_ref().map_or_else(Vec::new, |known| known.places.clone());
