@@ -203,6 +203,7 @@ const PROGRAMS: &[(&str, &str)] = &[
     ("remote.*.vcs", CONNECTS),
     ("submodule.*.update", "with ! git runs the rest as a command"),
     ("guitool.**", "git gui runs it"),
+    ("hook.*.command", "git runs it as a hook, since 2.54"),
 ];
 
 /// What the remaining well-known keys do. No key is both here and in [`PROGRAMS`].

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::io;
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use guard_policy::{EarlierRuns, Policy};
@@ -97,9 +97,11 @@ impl AnsweredWrites {
                 *recorded = AllRecords { stamps, runs, known_to: None };
             }
         }
-        let own = self.known.lock().as_ref().map_or_else(Vec::new, |known| known.places.clone());
-        let own = own.into_iter().map(|place| place.into_os_string().into_vec());
-        let own: Vec<Vec<u8>> = own.filter(|place| !recorded.runs.may_write(place)).collect();
+        let known = self.known.lock();
+        let own = known.iter().flat_map(|known| &known.places).map(|place| place.as_os_str().as_bytes());
+        let own: Vec<Vec<u8>> =
+            own.filter(|place| !recorded.runs.may_write(place)).map(<[u8]>::to_vec).collect();
+        drop(known);
         if !own.is_empty() {
             // They could not be recorded.
             recorded.runs.extend(own);
