@@ -192,7 +192,6 @@ fn what_runs_where_a_program_starts_is_protected_in_every_directory() {
         "node-compile-cache/v22-x64-1/0",
         "v8-compile-cache-1000/11.3/x.BLOB",
         "jiti/openclaw/2026.7.35/mark/x.cjs",
-        "zsh-1000/zpm-cache.zsh",
         ".jupytext.py",
         "gtags.conf",
         ".tmux-sessionizer",

@@ -11,8 +11,7 @@
 //! - `generated_completions/`: what fish runs at a completion (fish_update_completions(1)).
 //! - `antidote/`: plugins, in a cache (antidote's manual, `antidote home`); `zinit/`, `zi/`: completions and a dump of zinit and
 //!   its successor, which precede the functions of zsh (zinit.zsh, `ZINIT[COMPLETIONS_DIR]`; zi.zsh, `ZI[CACHE_DIR]`);
-//!   `zsh-utils/`: what its `utility.plugin.zsh` sources; `zsh-UID/`, in the directory for temporary files: the cache that zpm
-//!   sources (its `zpm.zsh`).
+//!   `zsh-utils/`: what its `utility.plugin.zsh` sources.
 //! - `qtile/`, `py3status_cache.data`: pickles, which qtile's prompt and py3status load at their start (`prompt.py`,
 //!   `storage.py`).
 //! - `starship/`, `carapace/`, `.zoxide.nu`: what their manuals have nushell source; `oh-my-posh/` and `wal/` the same
@@ -137,7 +136,7 @@ pub(super) const LISTS: &[(Set, &str)] = &[
          ~/.bash_completion.d/ ~/.bashrc.d/ ~/.profile ~/.profile.d/ ~/.shrc ~/.kshrc ~/.mkshrc ~/.blerc ~/.aliases \
          ~/.zshrc ~/.zshenv ~/.zprofile ~/.zlogin ~/.zlogout ~/.zcompdump* ~/.cache/zsh/ ~/.cache/prezto/ \
          ~/.cache/oh-my-zsh/ ~/.cache/zcompdump* ~/.cache/blesh/ ~/.cache/zsh4humans/ ~/.cache/antibody/ ~/.cache/zsh-snap/ \
-         ~/.cache/xonsh/ ~/.cache/zinit/ ~/.cache/zi/ ~/.cache/zsh-utils/ WORK/zsh-#/ ~/.cache/fsh/ ~/.cache/fast-syntax-highlighting/ ~/.cache/zsh-smartcache/ ~/.cache/*/autocomplete/bash_setup \
+         ~/.cache/xonsh/ ~/.cache/zinit/ ~/.cache/zi/ ~/.cache/zsh-utils/ ~/.cache/fsh/ ~/.cache/fast-syntax-highlighting/ ~/.cache/zsh-smartcache/ ~/.cache/*/autocomplete/bash_setup \
          ~/.cache/*/autocomplete/zsh_setup ~/.cache/*/autocomplete/zsh_setup.zwc ~/.cache/*/autocomplete/functions/ ~/.cache/antidote/ ~/.cache/p10k-* ~/.cache/gitstatus/ ~/.cache/fish/generated_completions/ \
          ~/.cache/starship/ ~/.cache/carapace/ ~/.cache/oh-my-posh/ ~/.cache/wal/ ~/.zoxide.nu ~/.config/bash_completion \
          ~/.local/share/fish/generated_completions/ ~/.zshrc.d/ ~/.zpreztorc ~/.zimrc ~/.p10k.zsh ~/.cshrc \
