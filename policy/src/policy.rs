@@ -249,20 +249,8 @@ impl Policy {
         self.map.earlier_runs()
     }
 
-    /// Returns whether the policy knows all of these runs.
-    pub fn knows_runs(&self, runs: &EarlierRuns) -> bool {
-        self.map.earlier_runs().include(runs)
-    }
-
-    /// Returns the policy for a host with these runs, too.
-    pub fn with_runs(&self, runs: &EarlierRuns) -> Policy {
-        let mut policy = self.clone();
-        policy.map.add_runs(runs);
-        policy
-    }
-
     /// Returns the policy for a host on which runs could write these places, too.
-    pub fn with_written(&self, places: Vec<Vec<u8>>) -> Policy {
+    pub fn with_written(&self, places: impl IntoIterator<Item = impl Into<WritablePlace>>) -> Policy {
         let mut policy = self.clone();
         policy.map.add_written(places);
         policy

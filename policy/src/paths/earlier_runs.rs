@@ -125,14 +125,14 @@ impl EarlierRuns {
         }
     }
 
-    /// Adds the places of other runs.
-    pub(crate) fn join(&mut self, others: &EarlierRuns) {
-        let places = others.places.iter().cloned().map(WritablePlace::from);
-        self.extend(places.chain(others.patterns.written.iter().cloned()));
+    /// Returns the places, without regard to the directories that do not count.
+    pub fn places(&self) -> impl Iterator<Item = WritablePlace> {
+        let paths = self.places.iter().cloned().map(WritablePlace::from);
+        paths.chain(self.patterns.written.iter().cloned())
     }
 
     /// Returns whether these runs include others: whatever the others could write, these could write as well.
-    pub(crate) fn include(&self, others: &EarlierRuns) -> bool {
+    pub fn include(&self, others: &EarlierRuns) -> bool {
         others.places.iter().all(|place| self.may_write(place) || is_in(&self.except, place))
             && others.patterns.written.is_subset(&self.patterns.written)
     }
@@ -211,7 +211,7 @@ mod tests {
         other.extend([named]);
         assert!(!one.include(&other));
         let mut both = one.clone();
-        both.join(&other);
+        both.extend(other.places());
         assert!(both.include(&one) && both.include(&other) && !both.is_same(&one));
         let root = EarlierRuns::new([b"/usr/bin".to_vec()]);
         assert!(!one.include(&root) && one.outside_of(&["/usr"]).include(&root), "it does not count");

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use super::bounds::RightsBelow;
 use super::ceilings::Ceilings;
-use super::earlier_runs::EarlierRuns;
+use super::earlier_runs::{EarlierRuns, WritablePlace};
 use super::entry::{CompiledPattern, Match};
 use super::glob::Glob;
 use super::index::Index;
@@ -170,13 +170,8 @@ impl PathRules {
     }
 
     /// Adds places where earlier runs could write.
-    pub(crate) fn add_written(&mut self, places: Vec<Vec<u8>>) {
+    pub(crate) fn add_written(&mut self, places: impl IntoIterator<Item = impl Into<WritablePlace>>) {
         self.earlier_runs.extend(places);
-    }
-
-    /// Adds earlier runs.
-    pub(crate) fn add_runs(&mut self, runs: &EarlierRuns) {
-        self.earlier_runs.join(runs);
     }
 
     /// Returns the map with these quiet patterns.

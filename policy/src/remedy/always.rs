@@ -278,13 +278,14 @@ impl Savings {
     }
 }
 
-/// Returns whether the tree may write at this path without being asked, by the policy or by an answer, or an answer let it.
+/// Returns whether the tree may write at this path without being asked, by the policy or by an answer, or whether an answer
+/// has let it write there.
 fn is_the_trees(policy: &Policy, path: &[u8], world: &dyn AlwaysContext) -> bool {
     policy.map.find_program(path).is_the_trees() || world.is_let_write(path)
 }
 
-/// Returns whether the tree may write this library without being asked, by the policy or by an answer, or an
-/// earlier run could. What persistence withholds does not count, as when the library is mapped.
+/// Returns whether the tree may write this library without being asked, by the policy or by an answer, or an earlier run
+/// could. What persistence withholds does not count, as when the library is mapped.
 fn is_library_of_the_tree(policy: &Policy, path: &[u8], world: &dyn AlwaysContext) -> bool {
     policy.map.may_change_library(path, &policy.map.find_library(path)) || world.is_let_write(path)
 }

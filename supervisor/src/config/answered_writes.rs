@@ -111,7 +111,7 @@ impl AnsweredWrites {
         if recorded.known_to.as_ref().is_some_and(is_known) {
             return None;
         }
-        if policy.knows_runs(&recorded.runs) {
+        if policy.earlier_runs().include(&recorded.runs) {
             recorded.known_to = Some(policy.earlier_runs().clone());
             return None;
         }

@@ -274,7 +274,7 @@ impl Guard {
         if verdict.outcome == Outcome::Allow
             && let Some(news) = self.session.answered_writes.news(self.policy())
         {
-            let policy = self.policy().with_runs(&news);
+            let policy = self.policy().with_written(news.places());
             let Verdict { outcome, reason } = decide_program(&policy, exec, originals);
             verdict = Verdict { outcome, reason: reason.into_owned() };
         }
