@@ -3,7 +3,7 @@
 
 use guard_tests::{Ended, World, ended};
 
-use crate::planted::{Planted, comes_to_nothing, each_comes_to_nothing, operator};
+use crate::planted::{Planted, comes_to_nothing, each_comes_to_nothing, leaked, one_run, operator};
 
 /// A bare clone in `.bare` with a work tree beside it.
 const BARE: &str = "git init -q -b main up; cd up; for n in 1 2 3; do echo $n > f; git add f; git commit -q -m $n; done; cd ..
@@ -16,12 +16,8 @@ const NESTED: &str =
     git init -q -b main project; cd project; git submodule add -q ../outer out; git commit -q -m x
     git submodule update -q --init --recursive; cd ..";
 
-fn leaked(text: String) -> &'static str {
-    Box::leak(text.into_boxed_str())
-}
-
 fn planted(before: &'static str, attack: String, after: String) -> Planted {
-    Planted { before, runs: Box::leak(Box::new([("work", leaked(attack))])), after: leaked(after) }
+    one_run(before, attack, leaked(after))
 }
 
 /// The operator's programs read these names there.

@@ -3,7 +3,7 @@
 
 use guard_tests::World;
 
-use crate::planted::{Planted, each_comes_to_nothing};
+use crate::planted::{Planted, each_comes_to_nothing, leaked, one_run};
 
 /// Puts a hook into a directory while a lease keeps others from reading a file (fcntl(2), F_SETLEASE).
 const LEASE: &str = r##"lease() { python3 -c '
@@ -16,13 +16,9 @@ path = sys.argv[2] + "/pre-commit"
 with open(path, "w") as hook: print("#!/bin/sh", "touch \"$MARK\"", sep="\n", file=hook)
 os.chmod(path, 0o755)' "$@"; }; "##;
 
-fn leaked(text: String) -> &'static str {
-    Box::leak(text.into_boxed_str())
-}
-
 /// One run in `work`.
 fn planted(before: &'static str, attack: &str, after: &'static str) -> Planted {
-    Planted { before, runs: Box::leak(Box::new([("work", leaked(format!("{LEASE}{attack}")))])), after }
+    one_run(before, format!("{LEASE}{attack}"), after)
 }
 
 const COMMIT: &str = "cd g/repo && git commit -q --allow-empty -m x";

@@ -41,6 +41,16 @@ fn leaves_a_mark(planted: &Planted, made: fn() -> World, is_kept: bool) -> bool 
     mark.exists()
 }
 
+/// A text that lives as long as the tests.
+pub fn leaked(text: String) -> &'static str {
+    Box::leak(text.into_boxed_str())
+}
+
+/// One run, which begins in `work`.
+pub fn one_run(before: &'static str, attack: String, after: &'static str) -> Planted {
+    Planted { before, runs: Box::leak(Box::new([("work", leaked(attack))])), after }
+}
+
 pub fn operator<'c>(world: &World, command: &'c mut Command) -> &'c mut Command {
     let root = world.root();
     command.env("MARK", root.join("mark")).env("W", &root).env("GIT_CONFIG_NOSYSTEM", "1");

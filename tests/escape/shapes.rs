@@ -5,21 +5,16 @@ use std::process::Command;
 
 use guard_tests::{World, ended, exchange, status_of, until};
 
-use crate::planted::{Planted, comes_to_nothing, each_comes_to_nothing, operator};
+use crate::planted::{Planted, comes_to_nothing, each_comes_to_nothing, leaked, one_run, operator};
 
 /// Has git run the mark's program where it looks for changes, by the configuration at `$1`.
 const CONF: &str = r#"conf() { printf '[core]\nrepositoryformatversion = 0\nbare = false\nfsmonitor = touch \\"$MARK\\"; false\n' > "$1"; }; "#;
 /// A hook of a repository that is pushed to.
 const RECEIVE: &str = r##"receive() { mkdir -p "$1"; printf '#!/bin/sh\ntouch "$MARK"\n' > "$1/post-receive"; chmod +x "$1/post-receive"; }; "##;
 
-fn leaked(text: String) -> &'static str {
-    Box::leak(text.into_boxed_str())
-}
-
 /// One run in `work` that begins with [`CONF`] and [`RECEIVE`].
 fn planted(before: &'static str, attack: &str, after: &'static str) -> Planted {
-    let line = leaked(format!("{CONF}{RECEIVE}{attack}"));
-    Planted { before, runs: Box::leak(Box::new([("work", line)])), after }
+    one_run(before, format!("{CONF}{RECEIVE}{attack}"), after)
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use guard_policy::{GitLook, GitPart};
 use rustix::fs::{Mode, OFlags, ResolveFlags};
@@ -67,20 +67,19 @@ pub fn is_in_work_tree(part: &GitPart<'_>, place: AnchoredPath<'_>, made: &MadeD
         && !is_named_by_configuration(part, place.path)
 }
 
-/// Whether the configuration of the repository names a path, or something on the way to it or below it, or may name it,
-/// since it cannot be read. The tree can
-/// move no repository of the operator's, so the repository at this path is the one that the call acts in.
+/// Whether the configuration of the repository names a path, or something on the way to it or below it. If it cannot be
+/// read, it may name the path. The tree can move no repository of the operator's, so the repository at this path is the one
+/// that the call acts in.
 pub fn is_named_by_configuration(part: &GitPart<'_>, path: &[u8]) -> bool {
     let directory = Path::new(OsStr::from_bytes(part.directory));
     let links = Links::default();
     let named = named_by_git_directory(&links, directory, directory);
-    let may_be_named = links.shut().is_some();
-    may_be_named
-        || named.iter().any(|named| {
-            let named = absolute(named.as_os_str().as_bytes());
-            Path::new(OsStr::from_bytes(path)).starts_with(OsStr::from_bytes(&named))
-                || Path::new(OsStr::from_bytes(&named)).starts_with(OsStr::from_bytes(path))
-        })
+    let is_on_the_way = |named: &PathBuf| {
+        let named = absolute(named.as_os_str().as_bytes());
+        Path::new(OsStr::from_bytes(path)).starts_with(OsStr::from_bytes(&named))
+            || Path::new(OsStr::from_bytes(&named)).starts_with(OsStr::from_bytes(path))
+    };
+    links.shut().is_some() || named.iter().any(is_on_the_way)
 }
 
 fn has_git_of_others(place: AnchoredPath<'_>, directory: &[u8], made: &MadeDirectories) -> bool {

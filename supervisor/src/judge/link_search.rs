@@ -102,6 +102,10 @@ impl Search<'_> {
         if is_found {
             let top = if last_name(path).eq_ignore_ascii_case(b".git") { parent_of(path) } else { path };
             self.configured(path, top);
+            // What the user's own configuration names is the same for the git directories inside.
+            if git.is_none() {
+                self.configured_by_user(top);
+            }
         }
         let git = git.or_else(|| is_found.then_some(path));
         if git.is_none() && has_git_file(directory) {
@@ -146,7 +150,7 @@ impl Search<'_> {
                 // The tree itself may have removed the permission, to hide the links and meanwhile write what they lead
                 // to.
                 Err(Errno::ACCESS) if is_this_users(directory) => {
-                    self.found.push(LinkedPlace::Hidden { place: self.top.to_vec(), set });
+                    self.hide(set);
                     return;
                 }
                 Err(_) if depth < MAX_DEPTH => self.below(directory, &name, &path, git, depth + 1),
@@ -167,7 +171,7 @@ impl Search<'_> {
         match open(directory, name) {
             Ok(open) => self.run(open.as_fd(), path, git, depth),
             // The guard may have no descriptor left for a moment.
-            Err(error) if may_pass(error.raw_os_error()) => self.hidden(),
+            Err(error) if may_pass(error.raw_os_error()) => self.hide_all(),
             Err(_) => {}
         }
     }
@@ -177,7 +181,7 @@ impl Search<'_> {
         match repository_in(directory, name) {
             Ok(true) => self.below(directory, name, path, None, 1),
             Ok(false) => {}
-            Err(Unsearchable::This) if is_this_users(directory) => self.hidden(),
+            Err(Unsearchable::This) if is_this_users(directory) => self.hide_all(),
             Err(Unsearchable::This) => {}
             // The tree cannot shut a repository of the operator's. One of its own directories may be shut; otherwise somebody
             // else has shut it, and may open it again.
@@ -186,7 +190,7 @@ impl Search<'_> {
                 if shut
                     .is_ok_and(|shut| is_this_users(shut.as_fd()) && !self.made.contains_open(shut.as_fd()))
                 {
-                    self.hidden();
+                    self.hide_all();
                 }
             }
         }
@@ -197,7 +201,8 @@ impl Search<'_> {
         let Some(set) = self.set_of(OF_GIT, None).filter(|_| depth < MAX_DEPTH) else { return };
         let links = Links::default();
         let directories = git_directories_of_file(&links, as_path(top));
-        self.hidden_if_shut(&links, set);
+        self.hide_if_shut(&links, set);
+        self.configured_by_user(top);
         for directory in directories {
             let path = directory.as_os_str().as_bytes().to_vec();
             self.configured(&path, top);
@@ -207,18 +212,21 @@ impl Search<'_> {
         }
     }
 
-    /// Something keeps the search from finding where protected names lead.
-    fn hidden(&mut self) {
-        let sets = [OF_GIT, OF_AGENTS].into_iter().filter_map(|path| self.set_of(path, None));
-        let places = sets.map(|set| LinkedPlace::Hidden { place: self.top.to_vec(), set });
-        let places: Vec<LinkedPlace> = places.collect();
-        self.found.extend(places);
+    /// Something keeps the search from finding where names of this set lead.
+    fn hide(&mut self, set: LinkedSet) {
+        self.found.push(LinkedPlace::Hidden { place: self.top.to_vec(), set });
     }
 
-    fn hidden_if_shut(&mut self, links: &Links, set: LinkedSet) {
+    fn hide_if_shut(&mut self, links: &Links, set: LinkedSet) {
         if links.shut().is_some() {
-            self.found.push(LinkedPlace::Hidden { place: self.top.to_vec(), set });
+            self.hide(set);
         }
+    }
+
+    /// As [`Search::hide`], where it is not known which names there are.
+    fn hide_all(&mut self) {
+        let sets = [OF_GIT, OF_AGENTS].map(|path| self.set_of(path, None));
+        sets.into_iter().flatten().for_each(|set| self.hide(set));
     }
 
     /// Looks into a directory that the tree made. The names in it are the tree's. Only a `.git` there may have been
@@ -230,10 +238,8 @@ impl Search<'_> {
         let Some(set) = self.set_of(b"/.git", None).filter(|_| depth < MAX_DEPTH) else { return };
         match open(directory, b".git") {
             Ok(open) => self.run(open.as_fd(), &git, None, depth + 1),
-            Err(Errno::ACCESS) if is_this_users(directory) => {
-                self.found.push(LinkedPlace::Hidden { place: self.top.to_vec(), set });
-            }
-            Err(error) if may_pass(error.raw_os_error()) => self.hidden(),
+            Err(Errno::ACCESS) if is_this_users(directory) => self.hide(set),
+            Err(error) if may_pass(error.raw_os_error()) => self.hide_all(),
             Err(_) => {}
         }
         if depth > 0 {
@@ -254,14 +260,10 @@ impl Search<'_> {
             let scripts = agent_settings::named_scripts_of_home(&links, as_path(home), &self.budget);
             self.scripts_of_agents(&links, scripts, home, set);
         }
-        if let Some(set) = self.set_of(OF_GIT, None) {
-            self.all_named(&links, named_by_user(&links, as_path(home), as_path(home)), set);
-            self.hidden_if_shut(&links, set);
-        }
+        self.configured_by_user(home);
     }
 
-    /// Adds what the configuration of a git directory names for the work tree `top`, and what the user's own configuration
-    /// names for it.
+    /// Adds what the configuration of a git directory names for the work tree `top`.
     fn configured(&mut self, git: &[u8], top: &[u8]) {
         let config = [git, b"/config"].concat();
         let shapes = self.policy.shapes(&config).into_iter();
@@ -269,8 +271,15 @@ impl Search<'_> {
         let Some(set) = shapes.chain(parts).map(|shape| shape.linked()).next() else { return };
         let links = Links::default();
         self.all_named(&links, named_by_git_directory(&links, as_path(git), as_path(top)), set);
+        self.hide_if_shut(&links, set);
+    }
+
+    /// Adds what the user's own configuration of git's names for a work tree, or for the home.
+    fn configured_by_user(&mut self, top: &[u8]) {
+        let Some(set) = self.set_of(OF_GIT, None) else { return };
+        let links = Links::default();
         self.all_named(&links, named_by_user(&links, as_path(self.policy.home()), as_path(top)), set);
-        self.hidden_if_shut(&links, set);
+        self.hide_if_shut(&links, set);
     }
 
     fn all_named(&mut self, links: &Links, all: Vec<PathBuf>, set: LinkedSet) {
@@ -330,7 +339,7 @@ impl Search<'_> {
         let links = Links::default();
         let mut passed = links.trail(&name);
         // The tree may have shut a directory on the way for a moment.
-        self.hidden_if_shut(&links, set);
+        self.hide_if_shut(&links, set);
         let end = passed.pop().filter(|end| has_end && *end != name && end.len() > 1);
         let passed = passed.into_iter().filter(|place| *place != name);
         self.found.extend(passed.map(|place| LinkedPlace::Passed { place, set }));
