@@ -25,7 +25,7 @@ use crate::audit::Operation;
 use crate::resolve::Target;
 use crate::syscall::Request;
 
-/// How many files among the arguments are held, beside the script. Each is two descriptors until the program starts.
+/// How many files among the arguments are held, beside the script. Each is two descriptors.
 const MAX_FILES: usize = 256;
 /// How many bytes of one program's files are held. All programs together have a bound, too.
 const MAX_HELD_BYTES: u64 = 256 << 20;
