@@ -1,5 +1,6 @@
 //! The paths of this host that the guard uses, found once at the start.
 
+use std::collections::HashSet;
 use std::env;
 use std::ffi::OsStr;
 use std::io;
@@ -409,11 +410,14 @@ impl Paths {
     pub(super) fn denied_with(&self, store: &approvals_store::File, log: Option<&str>) -> Vec<Vec<u8>> {
         let mut denied = self.always_denied.clone();
         denied.extend(self.files_of_runs.closed.iter().chain(&self.files_of_runs.configs).cloned());
-        let log = self.audit(log);
-        denied.extend(self.forms_of_log(&log));
-        let approvals_store::File::Present(reading) = store else { return denied };
-        let socket = reading.store.socket_path().and_then(|path| approvals_store::socket(path, &self.home));
-        denied.extend(socket.iter().flat_map(|path| both_forms(&[path])));
+        denied.extend(self.forms_of_log(&self.audit(log)));
+        if let approvals_store::File::Present(reading) = store {
+            let socket = reading.store.socket_path().and_then(|path| approvals_store::socket(path, &self.home));
+            denied.extend(socket.iter().flat_map(|path| both_forms(&[path])));
+        }
+        // This run, too, is in the record from its start on. What it lists must not look like a change of the policy.
+        let mut known = HashSet::new();
+        denied.retain(|path| known.insert(path.clone()));
         denied
     }
 }

@@ -13,6 +13,7 @@ use tempfile::TempDir;
 use super::*;
 use crate::audit::report::ReportOptions;
 use crate::audit::{Context, Writer};
+use crate::config::files_of_runs::FileOfRun;
 use crate::config::options::Options;
 use crate::judge::program_starts::ProgramStarts;
 use crate::judge::session_context::SessionContext;
@@ -203,6 +204,21 @@ fn what_another_run_may_write_is_in_force_whatever_comes_between() {
     fs::write(&file, POLICY).unwrap();
     ground.reload.reader().check(ReloadCause::Changed);
     assert!(knows("/opt/b/tool") && !knows("/opt/c/tool"));
+}
+
+/// A message says that a policy has changed; a use of an entry, which the guard notes itself, would bring one.
+#[test]
+fn what_a_run_records_of_itself_changes_no_policy() {
+    let options = OptionsOnly::parse_from(["openclaw-guard", "--home", "/nowhere"]).options;
+    let mut paths = Paths::find(&options).unwrap();
+    let stores = Stores::load(&paths.state_directory);
+    let explained =
+        |paths: &Paths| config::compile(&options, paths, Disk::Used, None, &stores).unwrap().explain(None);
+    let before = explained(&paths);
+    for own in paths.state_forms() {
+        paths.files_of_runs.add(FileOfRun::State(String::from_utf8(own).unwrap()));
+    }
+    assert_eq!(explained(&paths), before);
 }
 
 /// A policy that is also governed by a gateway, at an address where nothing listens.
