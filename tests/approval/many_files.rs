@@ -3,7 +3,7 @@
 use std::fs::{self, File};
 use std::os::unix::fs::symlink;
 
-use guard_tests::{Held, World, ended, program_text, until};
+use guard_tests::{Held, World, behind, ended, program_text, until};
 use serde_json::Value;
 
 use crate::world::{executable, path, world};
@@ -69,6 +69,25 @@ fn files_beyond_the_bound_are_counted_and_compared() {
     let list = ended(world.command().args(["approvals", "list"])).stdout;
     assert!(list.lines().nth(1).is_some_and(|line| line.contains("44 more files")), "{list}");
     world.write("work/f299.mk", "$(info BAD)\n");
+    changed_meanwhile(&world, held, &asked);
+}
+
+/// Where the supervisor may have few descriptors, it holds fewer files, and compares the others.
+#[test]
+fn a_start_does_not_take_all_descriptors() {
+    let (world, make) = with_make();
+    let names: Vec<String> = (0..100).map(|n| format!("f{n}.mk")).collect();
+    for name in &names {
+        world.write(format!("work/{name}"), "all: ; @:\n");
+    }
+    let mut guard = world.command();
+    guard.arg("--").arg(&make).args(names.iter().flat_map(|name| ["-f", name]));
+    let held = world.start_command(behind(&["prlimit", "--nofile=400:400"], &guard));
+    let asked = world.wait_for(1).remove(0);
+    assert_eq!(asked["files"].as_array().map(Vec::len), Some(50), "{asked}");
+    let notice = asked["notice"].as_str().expect("a notice");
+    assert!(notice.starts_with("50 more files among its arguments may run"), "{notice}");
+    world.write("work/f99.mk", "$(info BAD)\n");
     changed_meanwhile(&world, held, &asked);
 }
 

@@ -1,8 +1,7 @@
 //! Known differences, each as a minimal case: the rows of docs/compatibility.md that the sequences leave out.
 
-use guard_tests::{World, program_text};
+use guard_tests::{World, behind, ended, program_text};
 
-use crate::priority::behind;
 use crate::script::{HEAD, both};
 
 /// Returns what a script prints natively and guarded, in a world that allows everything.
@@ -67,8 +66,9 @@ signal.setitimer(signal.ITIMER_REAL, 0); print(found)";
     let file = world.write("script.py", format!("{HEAD}{script}"));
     let mut found = [world.native_command(), world.command()];
     found[1].arg("--");
-    let found = found
-        .map(|mut command| behind(&["nice", "-n", "1"], command.arg(program_text("python3")).arg(&file)));
+    let found = found.map(|mut command| {
+        ended(&mut behind(&["nice", "-n", "1"], command.arg(program_text("python3")).arg(&file)))
+    });
     assert_eq!(found.map(|ended| ended.stdout), ["never\n", "EINTR\n"]);
 }
 

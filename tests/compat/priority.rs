@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use guard_tests::{Ended, World, ended, is_root, program_text, skip};
+use guard_tests::{Ended, World, behind, ended, is_root, program_text, skip};
 
 /// `threads()` lists the guard's threads: name, policy and priority (proc_pid_stat(5)). `own()` is what the tree has.
 /// `until()` waits at most a minute.
@@ -36,28 +36,12 @@ def own():
 REAL_TIME, ORDINARY = (os.SCHED_RR, 1), (os.SCHED_OTHER, 0)
 ";
 
-/// Runs a command after these others, such as prlimit(1), setpriv(1) or nice(1).
-pub fn behind(before: &[&str], command: &Command) -> Ended {
-    let mut all = Command::new(before[0]);
-    all.args(&before[1..]).arg(command.get_program()).args(command.get_args());
-    if let Some(directory) = command.get_current_dir() {
-        all.current_dir(directory);
-    }
-    for (name, value) in command.get_envs() {
-        match value {
-            Some(value) => all.env(name, value),
-            None => all.env_remove(name),
-        };
-    }
-    ended(&mut all)
-}
-
 /// Runs a script guarded, with a guard that is started after `before`.
 fn guarded(world: &World, before: &[&str], script: &str) -> Ended {
     let file = world.write("script.py", format!("{HEAD}{script}"));
     let mut guard = world.command();
     guard.arg("--").arg(program_text("python3")).arg(file);
-    let ended = behind(before, &guard);
+    let ended = ended(&mut behind(before, &guard));
     assert_eq!((ended.status, &*ended.stderr), (0, ""), "{before:?}");
     ended
 }
@@ -73,7 +57,9 @@ fn allowed() -> Vec<Vec<&'static str>> {
     let by_capability = vec!["prlimit", "--rtprio=0:0"];
     let mut ways = vec![by_limit, by_capability];
     ways.retain(|before| {
-        let may = behind(&[&before[..], &["chrt", "--rr", "1"]].concat(), &Command::new("true")).status == 0;
+        let may = ended(&mut behind(&[&before[..], &["chrt", "--rr", "1"]].concat(), &Command::new("true")))
+            .status
+            == 0;
         if !may {
             skip(&format!("no real-time priority after {}", before.join(" ")));
         }
@@ -86,7 +72,7 @@ fn allowed() -> Vec<Vec<&'static str>> {
 fn where_it_is_allowed_only_workers_and_their_watcher_are_real_time() {
     for before in allowed() {
         let world = World::open();
-        let limits = behind(&before, &native(&world));
+        let limits = ended(&mut behind(&before, &native(&world)));
         let script = "
 print(own())
 print(until(lambda: set(workers()) == {REAL_TIME}))
@@ -140,7 +126,7 @@ fn where_it_is_not_allowed_nothing_is_real_time() {
         before.extend(WITHOUT_CAPABILITIES);
     }
     let world = World::open();
-    let limits = behind(&before, &native(&world));
+    let limits = ended(&mut behind(&before, &native(&world)));
     let script = format!("print(own()){ORDINARY_ONLY}");
     let guarded = guarded(&world, &before, &script);
     let (own, rest) = guarded.stdout.split_once('\n').expect("lines");

@@ -6,7 +6,7 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::Command;
 
-use guard_tests::{Ended, World, compile, ended, program_text, rounds, sources, without_layers};
+use guard_tests::{Ended, World, behind, compile, ended, program_text, rounds, sources, without_layers};
 use nix::sys::stat::Mode;
 
 fn world() -> World {
@@ -65,24 +65,14 @@ fn calls_that_never_end() {
     assert_eq!(lines, ["pending 1000", "answered", "answered"]);
 }
 
-/// The guard where it may have 300 descriptors.
-fn with_few_descriptors(world: &World, guard: &Command) -> Command {
-    let mut command = Command::new("prlimit");
-    command.arg("--nofile=300:300").arg(guard.get_program()).args(guard.get_args()).current_dir(world.work());
-    for (name, value) in guard.get_envs() {
-        match value {
-            Some(value) => command.env(name, value),
-            None => command.env_remove(name),
-        };
-    }
-    command
-}
+/// For a guard that may have 300 descriptors.
+const FEW_DESCRIPTORS: &[&str] = &["prlimit", "--nofile=300:300"];
 
 /// The supervisor may have few descriptors, and each open that waits takes some of them.
 #[test]
 fn a_supervisor_without_descriptors() {
     let world = world();
-    let command = with_few_descriptors(&world, &world.command());
+    let command = behind(FEW_DESCRIPTORS, &world.command());
     exhaust(&world, command, &["pending", "900"]);
 }
 
@@ -96,7 +86,7 @@ fn calls_that_wait_are_ended_where_signals_are_held() {
         guard.env("GUARD_TEST_LAYERS_OFF", "landlock-5");
         guard
     };
-    exhaust(&world, with_few_descriptors(&world, &old_kernel()), &["pending", "900"]);
+    exhaust(&world, behind(FEW_DESCRIPTORS, &old_kernel()), &["pending", "900"]);
     assert_eq!(exhaust(&world, old_kernel(), &["pending", "4300"])[0], "pending 4300");
 }
 

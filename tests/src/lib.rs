@@ -37,12 +37,16 @@ pub use compare::{Same, Tree, compile, program, program_text, tree};
 pub use emulator::{Emulator, Picture, Replies};
 pub use held::Held;
 pub use loader::LOADER;
-pub use needs::{dependencies, fetched, has, is_foreign, is_long_form, lasting_directory, toolchain};
+pub use needs::{
+    dependencies, fetched, has, has_floor, is_foreign, is_long_form, lasting_directory, toolchain,
+};
 pub use page::Announced;
 pub use port::free_port;
 pub use pty::give_environment;
 pub use python::python_environment;
-pub use run::{descendants, ended, ended_with_input, is_soak, limit, rounds, skip, status_of, until, words};
+pub use run::{
+    behind, descendants, ended, ended_with_input, is_soak, limit, rounds, skip, status_of, until, words,
+};
 pub use screen::Screen;
 pub use still::{Still, recording};
 pub use transcript::{Shell, Step, steps, steps_under};

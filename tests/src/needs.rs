@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use std::sync::Mutex;
 
 use crate::compare::find_program;
-use crate::{ended, is_root, skip, sources};
+use crate::{ended, guard, is_root, skip, sources};
 
 /// Returns whether all these programs are there. Prints the name of the first missing one.
 #[must_use]
@@ -54,6 +54,21 @@ pub fn toolchain() -> Option<String> {
     let sysroot = sysroot.stdout.trim().to_owned();
     assert!(Path::new(&sysroot).join("bin/cargo").exists(), "no cargo beside rustc in {sysroot}");
     Some(sysroot)
+}
+
+/// Returns whether calls may be left to this kernel: its Landlock restricts truncation (ABI 3). Otherwise the broker decides every
+/// call, whatever the tiers are.
+///
+/// # Panics
+/// When doctor does not say.
+#[must_use]
+pub fn has_floor() -> bool {
+    let said = ended(Command::new(guard()).args(["doctor", "--json"]).stdin(Stdio::null()));
+    let findings: serde_json::Value =
+        serde_json::from_str(&said.stdout).unwrap_or_else(|error| panic!("{error}: {said:?}"));
+    let floor = findings.as_array().and_then(|all| all.iter().find(|finding| finding["name"] == "floor"));
+    let text = floor.and_then(|floor| floor["text"].as_str()).expect("a finding about the floor");
+    !text.starts_with("none") && !text.contains("truncation")
 }
 
 /// Returns whether the tests run in their long form: GUARD_FOREIGN is set, as scripts/test-full does.

@@ -24,6 +24,26 @@ pub fn rounds(short: usize, soak: usize) -> usize {
     if is_soak() { soak } else { short }
 }
 
+/// Returns a command that runs after these others, such as prlimit(1), setpriv(1) or nice(1).
+///
+/// # Panics
+/// When `before` is empty.
+#[must_use]
+pub fn behind(before: &[&str], command: &Command) -> Command {
+    let mut all = Command::new(before[0]);
+    all.args(&before[1..]).arg(command.get_program()).args(command.get_args());
+    if let Some(directory) = command.get_current_dir() {
+        all.current_dir(directory);
+    }
+    for (name, value) in command.get_envs() {
+        match value {
+            Some(value) => all.env(name, value),
+            None => all.env_remove(name),
+        };
+    }
+    all
+}
+
 /// Reports on stderr why a test does nothing here. Bypasses the harness, which would capture the message.
 pub fn skip(reason: &str) {
     // There is nowhere to report that stderr is gone.

@@ -412,7 +412,8 @@ impl Paths {
         denied.extend(self.files_of_runs.closed.iter().chain(&self.files_of_runs.configs).cloned());
         denied.extend(self.forms_of_log(&self.audit(log)));
         if let approvals_store::File::Present(reading) = store {
-            let socket = reading.store.socket_path().and_then(|path| approvals_store::socket(path, &self.home));
+            let socket =
+                reading.store.socket_path().and_then(|path| approvals_store::socket(path, &self.home));
             denied.extend(socket.iter().flat_map(|path| both_forms(&[path])));
         }
         // This run, too, is in the record from its start on. What it lists must not look like a change of the policy.

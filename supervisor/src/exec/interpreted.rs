@@ -7,6 +7,7 @@
 use std::collections::HashSet;
 use std::fs::File;
 use std::io::Read;
+use std::sync::atomic::AtomicUsize;
 
 use guard_approvals::{CodeInput, Digest, InputSource};
 use guard_policy::analysis::{
@@ -24,8 +25,10 @@ use super::sealed_script::MAX_BYTES;
 use crate::audit::Operation;
 use crate::resolve::Target;
 use crate::syscall::Request;
+use crate::worker::share::{Share, max_descriptors};
 
-/// How many files among the arguments are held, beside the script. Each is two descriptors.
+/// How many files among the arguments are held, beside the script, while a start is judged and after a yes. Each is two
+/// descriptors then. Where the supervisor may have few descriptors, fewer files are held.
 const MAX_FILES: usize = 256;
 /// How many bytes of one program's files are held. All programs together have a bound, too.
 const MAX_HELD_BYTES: u64 = 256 << 20;
@@ -39,6 +42,9 @@ const MAX_NAMES: usize = 1024;
 const MAX_NAME: usize = libc::PATH_MAX as usize;
 /// How much is read of a file that names other files.
 const MAX_TEXT: u64 = 256 << 10;
+
+/// The files that starts hold while they are judged, beside their scripts.
+static HELD_FILES: AtomicUsize = AtomicUsize::new(0);
 
 /// The major number of devices without content of their own: null, zero, random (Documentation/admin-guide/devices.txt).
 const MEMORY: u32 = 1;
@@ -55,6 +61,8 @@ pub struct Interpreted {
     /// The sources of code that the guard cannot hold.
     pub inputs: Vec<CodeInput>,
     rest: Rest,
+    /// The part of `HELD_FILES` that `others` are.
+    pub shares: Vec<Share>,
     /// The names that were looked at.
     seen: HashSet<Vec<u8>>,
     held_bytes: u64,
@@ -245,7 +253,15 @@ impl Interpreted {
             request.guard.refuse(request.caller, Operation::Exec, &named.path, text)?;
         }
         let is_short = length <= MAX_BYTES && self.held_bytes + length <= MAX_HELD_BYTES;
-        if is_short && self.others.len() < MAX_FILES {
+        if is_short && self.others.len() < MAX_FILES.min(max_descriptors() / 8) {
+            // Without a bound for all starts together, the tree could leave the supervisor no descriptor to look with.
+            match Share::acquire(&HELD_FILES, 1, max_descriptors() / 4) {
+                Some(share) => self.shares.push(share),
+                None => {
+                    let text = "too many programs with files among their arguments start at once: try again";
+                    request.guard.refuse(request.caller, Operation::Exec, &named.path, text)?;
+                }
+            }
             self.held_bytes += length;
             self.others.push(named);
             return Ok(());

@@ -21,6 +21,7 @@ use crate::inflight;
 use crate::kernel::requests;
 use crate::resolve::{Identity, Object, real_path};
 use crate::syscall::Request;
+use crate::worker::share::Share;
 
 /// How many scripts may be nested as interpreters (fs/exec.c, exec_binprm).
 const MAX_SCRIPTS: usize = 5;
@@ -60,6 +61,8 @@ struct HeldFiles {
     scripts: Vec<Named>,
     others: Vec<Named>,
     names: Vec<BareName>,
+    /// Counts `others` among what all starts hold.
+    _shares: Vec<Share>,
 }
 
 /// Judges the program, its interpreters and its loader; the result is what the kernel must find.
@@ -259,7 +262,7 @@ impl<'p> JudgedStart<'p> {
             program_variables: approval_subject::program_variables(&self.environment),
             is_outside: false,
         };
-        Ok((exec, HeldFiles { scripts, others: runs.others, names: runs.names }))
+        Ok((exec, HeldFiles { scripts, others: runs.others, names: runs.names, _shares: runs.shares }))
     }
 }
 

@@ -5,13 +5,15 @@
 //! nobody could answer the call that ends the others, a kill(2) that the filter holds.
 
 use std::cell::Cell;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, OnceLock};
 
 use guard_approvals::Cancel;
 use parking_lot::{Mutex, MutexGuard};
 use rustix::io::Errno;
 
+use super::share::{Share, max_descriptors};
 use crate::caller::Caller;
 
 /// The call that a worker is blocked in; all zero if it is not blocked.
@@ -56,28 +58,6 @@ static BLOCKED: AtomicUsize = AtomicUsize::new(0);
 static SENDS: AtomicUsize = AtomicUsize::new(0);
 static SENT_BYTES: AtomicUsize = AtomicUsize::new(0);
 
-/// A part of what may be in use at once, until dropped.
-#[derive(Debug)]
-struct Share {
-    used: &'static AtomicUsize,
-    amount: usize,
-}
-
-impl Share {
-    /// Acquires `amount` of `used`. Returns `None` if more than `most` would then be in use.
-    fn acquire(used: &'static AtomicUsize, amount: usize, most: usize) -> Option<Share> {
-        let before = used.fetch_add(amount, Ordering::Relaxed);
-        let share = Share { used, amount };
-        (before + amount <= most).then_some(share)
-    }
-}
-
-impl Drop for Share {
-    fn drop(&mut self) {
-        self.used.fetch_sub(self.amount, Ordering::Relaxed);
-    }
-}
-
 /// Takes the place of a message that waits to be sent. Sends have half of the calls that may block: opens go on, however
 /// many messages nobody reads.
 fn wait_to_send(calls: usize, bytes: usize) -> Option<[Share; 2]> {
@@ -92,11 +72,7 @@ fn begin_blocking(count: usize) -> Result<Share, Errno> {
 
 /// How many calls may block at once.
 fn max_blocked() -> usize {
-    static MAX: OnceLock<usize> = OnceLock::new();
-    *MAX.get_or_init(|| {
-        let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
-        max_blocked_with(limit.and_then(|limit| usize::try_from(limit).ok()).unwrap_or(usize::MAX))
-    })
+    max_blocked_with(max_descriptors())
 }
 
 /// How many calls may block at once in a supervisor that may have this many descriptors. At least one.
@@ -196,6 +172,13 @@ impl Worker {
         let _blocked = begin_blocking(count)?;
         self.ensure_spare();
         self.run_blocked(caller, call)
+    }
+
+    /// Closes the supervisor's descriptors of a caller's files. If the caller has closed its own meanwhile, the kernel waits
+    /// as long as a socket lingers (SO_LINGER), which the tree chooses. A signal to the caller ends the wait; the pool finds a
+    /// worker that stays.
+    pub fn close(&self, caller: &Caller<'_>, files: impl IntoIterator<Item = OwnedFd>) {
+        files.into_iter().for_each(|file| self.run_blocked(caller, || drop(file)));
     }
 
     fn run_blocked<T>(&self, caller: &Caller<'_>, call: impl FnOnce() -> T) -> T {

@@ -12,6 +12,7 @@ mod blocking;
 mod idle;
 mod load;
 mod priority;
+pub mod share;
 mod unattended;
 
 use std::sync::Arc;
