@@ -4,7 +4,7 @@
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddrV6};
 
 use guard_supervisor::caller::Caller;
-use guard_supervisor::exec::arguments::{MAX_BYTES, Strings, Windows};
+use guard_supervisor::exec::arguments::{StringBudget, Strings, Windows};
 use guard_supervisor::syscall::Request;
 use guard_supervisor::syscall::open_how::OpenHow;
 use guard_supervisor::syscall::socket::address::{Address, Use};
@@ -148,10 +148,10 @@ fn compare_name(raw: &[u8], socket: AddressFamily, to: Use) {
 /// MiB in total.
 pub fn compare_strings(caller: &Caller<'_>, memory: &Memory, arrays: (u64, u64)) {
     let read = || {
-        let mut left = MAX_BYTES;
+        let mut budget = StringBudget::default();
         let mut memory = Windows::new(caller);
-        let argv = Strings::read(&mut memory, arrays.0, &mut left)?;
-        Ok((argv.items, Strings::read(&mut memory, arrays.1, &mut left)?.items))
+        let argv = Strings::read(&mut memory, arrays.0, &mut budget)?;
+        Ok((argv.items, Strings::read(&mut memory, arrays.1, &mut budget)?.items))
     };
     let mut sum = 0;
     let mut array = |start: u64| {

@@ -1,16 +1,58 @@
 //! argv and environment of a held exec.
 
+use std::sync::atomic::AtomicUsize;
+
 use rustix::io::Errno;
 
 use crate::caller::Caller;
+use crate::worker::share::Share;
 
 /// The kernel takes at most three quarters of 8 MiB for all strings and pointers (fs/exec.c, bprm_stack_limits).
-pub const MAX_BYTES: usize = 6 << 20;
+const MAX_BYTES: usize = 6 << 20;
 /// Bytes per read, from a page boundary: the strings of most environments lie close together, in any order.
 const WINDOW: usize = 8192;
 const PAGE: u64 = 4096;
 /// The number of windows kept.
 const MAX_WINDOWS: usize = 8;
+
+/// What a string costs beside its bytes: its length, its pointer, and what the allocator rounds up.
+const STRING_COST: usize = 64;
+/// How many bytes the strings of all starts together may cost, and in which parts they are counted. The guard has a few
+/// copies of each. A start with less than a part is not counted.
+const MAX_COST: usize = 128 << 20;
+const COST_PART: usize = 64 << 10;
+/// The cost of the strings of all starts that are judged now.
+static COST: AtomicUsize = AtomicUsize::new(0);
+
+/// What the strings of one start may cost.
+pub struct StringBudget {
+    /// The remaining limit for all strings, as the kernel counts.
+    left: usize,
+    uncounted: usize,
+    shares: Vec<Share>,
+}
+
+impl Default for StringBudget {
+    fn default() -> StringBudget {
+        StringBudget { left: MAX_BYTES, uncounted: 0, shares: Vec::new() }
+    }
+}
+
+impl StringBudget {
+    /// Counts a string of this length.
+    ///
+    /// # Errors
+    /// E2BIG, as the kernel returns it; ENOMEM if the strings of all starts cost too much.
+    fn add(&mut self, length: usize) -> Result<(), Errno> {
+        self.left = self.left.checked_sub(length + 1 + 8).ok_or(Errno::TOOBIG)?;
+        self.uncounted += length + STRING_COST;
+        while self.uncounted >= COST_PART {
+            self.shares.push(Share::acquire(&COST, COST_PART, MAX_COST).ok_or(Errno::NOMEM)?);
+            self.uncounted -= COST_PART;
+        }
+        Ok(())
+    }
+}
 
 /// A NULL-terminated array of strings.
 #[derive(Clone, Debug, Default)]
@@ -20,11 +62,15 @@ pub struct Strings {
 }
 
 impl Strings {
-    /// Reads the array at `address`; a null address gives an empty one. `left` is the remaining limit for all strings.
+    /// Reads the array at `address`; a null address gives an empty one. `budget` is for all strings of a start.
     ///
     /// # Errors
-    /// EFAULT and E2BIG, as the kernel returns them. If the caller is gone, this may read another process.
-    pub fn read(memory: &mut Windows<'_, '_>, address: u64, left: &mut usize) -> Result<Strings, Errno> {
+    /// EFAULT and E2BIG, as the kernel returns them; ENOMEM if the strings of all starts cost too much. If the caller is gone, this may read another process.
+    pub fn read(
+        memory: &mut Windows<'_, '_>,
+        address: u64,
+        budget: &mut StringBudget,
+    ) -> Result<Strings, Errno> {
         let mut strings = Strings::default();
         if address == 0 {
             return Ok(strings);
@@ -36,7 +82,7 @@ impl Strings {
                 break;
             }
             let text = memory.string(pointer)?;
-            *left = left.checked_sub(text.len() + 1 + 8).ok_or(Errno::TOOBIG)?;
+            budget.add(text.len())?;
             strings.items.push(text);
         }
         Ok(strings)
@@ -141,5 +187,34 @@ impl<'c, 'k> Windows<'c, 'k> {
                 return Ok(text);
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn strings_cost_more_than_their_bytes_and_all_starts_share_a_bound() {
+        let mut starts = Vec::new();
+        let refused = loop {
+            let mut budget = StringBudget::default();
+            let full = loop {
+                if let Err(error) = budget.add(1) {
+                    break error;
+                }
+            };
+            starts.push(budget);
+            if full != Errno::TOOBIG {
+                break full;
+            }
+        };
+        assert_eq!(
+            (refused, starts.len()),
+            (Errno::NOMEM, MAX_COST.div_ceil((MAX_BYTES / 10) * (STRING_COST + 1)))
+        );
+        drop(starts);
+        assert_eq!(StringBudget::default().add(MAX_BYTES - 9), Ok(()));
+        assert_eq!(StringBudget::default().add(MAX_BYTES), Err(Errno::TOOBIG));
     }
 }

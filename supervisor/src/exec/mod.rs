@@ -42,7 +42,7 @@ use crate::kernel::{Followed, requests};
 use crate::reply::{ContinueReason, HandlerResult, Reply};
 use crate::resolve::{Dots, FastLookup, FastPath, Last, Object, Target};
 use crate::syscall::Request;
-use arguments::{Strings, Windows};
+use arguments::{StringBudget, Strings, Windows};
 
 /// execveat(2), Linux 6.14: checks whether the file could be run, without running it.
 const AT_EXECVE_CHECK: i32 = 0x10000;
@@ -87,15 +87,16 @@ fn start(request: &Request<'_, '_>, dirfd: i32, path: u64, strings: (u64, u64), 
     if is_missing(request, dirfd, written.as_bytes()) {
         return Err(Errno::NOENT);
     }
-    let mut left = arguments::MAX_BYTES;
+    // One exec of a process at a time: the first that succeeds ends the threads that make the others. They have read nothing
+    // by then.
+    let exec_lock = request.guard.starts.locks.acquire(caller)?;
+    let mut budget = StringBudget::default();
     let mut memory = Windows::new(caller);
-    let argv = Strings::read(&mut memory, strings.0, &mut left)?;
-    let environment = Strings::read(&mut memory, strings.1, &mut left)?;
+    let argv = Strings::read(&mut memory, strings.0, &mut budget)?;
+    let environment = Strings::read(&mut memory, strings.1, &mut budget)?;
     caller.check()?;
     let path = written.as_bytes().to_vec();
     let exec_request = ExecRequest { dirfd, path, flags, argv, environment };
-    // One exec of a process at a time: the first that succeeds ends the threads that make the others.
-    let exec_lock = request.guard.starts.locks.acquire(caller)?;
     let mut expected = judge::judge(request, exec_request)?;
     let mut mismatch = None;
     let mut pass = expected.pass.take();

@@ -2,12 +2,16 @@
 //!
 //! Why: docs/decisions.md, "Mappings are read by our own parser"
 
+use std::fs::File;
+use std::io::{BufRead, BufReader};
 use std::ops::Range;
+use std::os::fd::AsFd;
 
 use guard_openclaw::peer::proc::Tid;
+use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 
-use super::errno;
+use super::{errno, requests};
 
 /// One mapping.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -56,6 +60,54 @@ impl Mapped {
 pub fn read(process: Tid) -> Result<Vec<Mapped>, Errno> {
     let text = std::fs::read(format!("/proc/{process}/maps")).map_err(errno::from_io)?;
     parse(&text).ok_or(Errno::IO)
+}
+
+/// Calls `each` for the mappings of files that a process has in a range.
+///
+/// # Errors
+/// As [`read`]; ENAMETOOLONG for a file with a path of more than PATH_MAX; those of `each`.
+pub fn each_file_in(
+    process: Tid,
+    range: &Range<u64>,
+    each: &mut dyn FnMut(Mapped) -> Result<(), Errno>,
+) -> Result<(), Errno> {
+    let path = format!("/proc/{process}/maps");
+    let maps = rustix::fs::open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
+    let mut at = range.start;
+    while at < range.end {
+        match requests::next_file_mapping(maps.as_fd(), at) {
+            Ok((found, mapping, name)) if found.start < range.end => {
+                at = found.end;
+                each(Mapped { range: found, device: mapping.device, inode: mapping.inode, name })?;
+            }
+            Ok(_) | Err(Errno::NOENT) => break,
+            // Before Linux 6.11 the kernel does not have this request.
+            Err(Errno::NOTTY) => return each_by_text(File::from(maps), range, each),
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+/// The same from the text, of which only one line is kept: a process may have many mappings with long names.
+fn each_by_text(
+    maps: File,
+    range: &Range<u64>,
+    each: &mut dyn FnMut(Mapped) -> Result<(), Errno>,
+) -> Result<(), Errno> {
+    let mut lines = BufReader::new(maps);
+    let mut line = Vec::new();
+    while lines.read_until(b'\n', &mut line).map_err(errno::from_io)? > 0 {
+        let found = mapped(line.strip_suffix(b"\n").unwrap_or(&line)).ok_or(Errno::IO)?;
+        if found.range.start >= range.end {
+            break;
+        }
+        if found.range.end > range.start && found.inode != 0 {
+            each(found)?;
+        }
+        line.clear();
+    }
+    Ok(())
 }
 
 /// Parses the text. Returns `None` if a line is not a mapping.
@@ -140,6 +192,39 @@ mod tests {
         {
             assert_eq!(paths(name), [name.as_bytes()]);
         }
+    }
+
+    #[test]
+    fn the_files_in_a_range_are_found_in_both_ways() {
+        let own = std::process::id() as Tid;
+        let all = read(own).unwrap();
+        let program = std::env::current_exe().unwrap().canonicalize().unwrap();
+        let is_program = |mapped: &Mapped| mapped.paths().contains(&program.as_os_str().as_bytes().to_vec());
+        let parts: Vec<&Mapped> = all.iter().filter(|mapped| is_program(mapped)).collect();
+        let range = parts[0].range.start + 1..parts[parts.len() - 1].range.end - 1;
+        let mut found = [Vec::new(), Vec::new()];
+        each_file_in(own, &range, &mut |mapped| {
+            found[0].push(mapped);
+            Ok(())
+        })
+        .unwrap();
+        let maps = File::open(format!("/proc/{own}/maps")).unwrap();
+        each_by_text(maps, &range, &mut |mapped| {
+            found[1].push(mapped);
+            Ok(())
+        })
+        .unwrap();
+        assert!(found[0].iter().all(is_program) && !found[0].is_empty(), "{found:?}");
+        assert_eq!(found[0], found[1]);
+        let nothing = |range: Range<u64>| {
+            let mut count = 0;
+            each_file_in(own, &range, &mut |_| {
+                count += 1;
+                Ok(())
+            })
+            .map(|()| count)
+        };
+        assert_eq!((nothing(0..4096), nothing(u64::MAX - 1..u64::MAX)), (Ok(0), Ok(0)));
     }
 
     #[test]

@@ -60,6 +60,38 @@ pub fn mapping(maps: BorrowedFd<'_>, address: u64) -> Result<Mapping, Errno> {
     Ok(Mapping { device: (query.dev_major, query.dev_minor), inode: query.inode })
 }
 
+/// The mapping of a file that covers `address`, or else the next one: its range, what it maps, and the name that maps(5) shows
+/// for it; `maps` is an open /proc/PID/maps.
+///
+/// # Errors
+/// ENOENT if there is none, ENAMETOOLONG for a name of more than PATH_MAX, ENOTTY before Linux 6.11.
+pub fn next_file_mapping(
+    maps: BorrowedFd<'_>,
+    address: u64,
+) -> Result<(std::ops::Range<u64>, Mapping, Vec<u8>), Errno> {
+    /// `PROCMAP_QUERY_COVERING_OR_NEXT_VMA`, `PROCMAP_QUERY_FILE_BACKED_VMA` (linux/fs.h).
+    const NEXT_OF_FILE: u64 = 0x10 | 0x20;
+    if is_layer_off(Layer::ProcmapQuery) {
+        return Err(Errno::NOTTY);
+    }
+    let mut name = vec![0; libc::PATH_MAX as usize];
+    let mut query = ProcmapQuery {
+        size: size_of::<ProcmapQuery>() as u64,
+        query_flags: NEXT_OF_FILE,
+        query_addr: address,
+        vma_name_size: name.len() as u32,
+        vma_name_addr: name.as_mut_ptr() as u64,
+        ..ProcmapQuery::default()
+    };
+    // SAFETY: the structure is initialised, has the size that it states, and names a buffer of its length; both outlive the
+    // call.
+    unsafe { ioctl::procmap_query(maps.as_raw_fd(), &raw mut query) }.map_err(errno::from_nix)?;
+    // The length counts the NUL at the end.
+    name.truncate((query.vma_name_size as usize).saturating_sub(1));
+    let mapping = Mapping { device: (query.dev_major, query.dev_minor), inode: query.inode };
+    Ok((query.vma_start..query.vma_end, mapping, name))
+}
+
 /// Checks an access (access(2)) to an open file, also an O_PATH one, with our effective rights: faccessat2(2) on the
 /// descriptor itself, which no crate offers.
 ///

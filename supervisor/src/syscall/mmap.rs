@@ -50,19 +50,18 @@ const ADDRESS: u64 = (1 << 56) - 1;
 
 /// mprotect and pkey_mprotect with PROT_EXEC: every file mapped in the range needs `x`.
 pub fn mprotect(request: &Request<'_, '_>, start: u64, length: u64) -> HandlerResult {
-    let mapped = maps::read(request.caller.tid())?;
-    request.caller.check()?;
     let start = start & ADDRESS;
-    let end = start.saturating_add(length);
     let mut judged = std::collections::HashSet::new();
-    for mapping in mapped {
-        let overlaps = mapping.range.start < end && mapping.range.end > start;
-        if !overlaps || !judged.insert((mapping.device, mapping.inode)) {
-            continue;
+    maps::each_file_in(request.caller.tid(), &(start..start.saturating_add(length)), &mut |mapped| {
+        if judged.insert((mapped.device, mapped.inode)) {
+            request.caller.check()?;
+            for path in mapped.paths() {
+                let place = AnchoredPath::path(&path);
+                request.guard.judge(request.caller, Operation::Map, place, Access::MAP)?;
+            }
         }
-        for path in mapping.paths() {
-            request.guard.judge(request.caller, Operation::Map, AnchoredPath::path(&path), Access::MAP)?;
-        }
-    }
+        Ok(())
+    })?;
+    request.caller.check()?;
     Ok(Reply::Continue(ContinueReason::Hardening))
 }

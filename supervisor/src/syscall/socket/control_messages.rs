@@ -10,6 +10,7 @@ use rustix::net::AddressFamily;
 
 use super::address::bytes;
 use crate::caller::Caller;
+use crate::syscall::Request;
 
 /// `sizeof(struct cmsghdr)`, and where its `cmsg_level` and `cmsg_type` are.
 const HEADER: usize = 16;
@@ -62,17 +63,18 @@ fn split(buffer: &[u8]) -> Result<Vec<ControlMessage<'_>>, Errno> {
 }
 
 impl ControlMessages {
-    /// Translates the caller's control messages for a socket of this family.
+    /// Translates the caller's control messages for a socket of this family. Call [`ControlMessages::close`] in the end, also
+    /// after an error.
     ///
     /// # Errors
     /// EINVAL for messages without a proper form, EBADF for a descriptor that the caller does not have, EPERM for a
     /// message that would choose another way through the network, ESRCH if the caller is gone.
     pub fn translate(
+        &mut self,
         caller: &Caller<'_>,
         family: AddressFamily,
         buffer: &[u8],
-    ) -> Result<ControlMessages, Errno> {
-        let mut control = ControlMessages::default();
+    ) -> Result<(), Errno> {
         for message in split(buffer)? {
             let ControlMessage { level, kind, content } = message;
             match (level, kind) {
@@ -82,24 +84,24 @@ impl ControlMessages {
                 // Other families ignore descriptors.
                 (libc::SOL_SOCKET, libc::SCM_RIGHTS) if family != AddressFamily::UNIX => {}
                 (libc::SOL_SOCKET, libc::SCM_RIGHTS) => {
-                    let descriptors = control.duplicates(caller, content)?;
-                    control.push(level, kind, &descriptors);
+                    let descriptors = self.duplicates(caller, content)?;
+                    self.push(level, kind, &descriptors);
                 }
                 (libc::SOL_SOCKET, libc::SCM_CREDENTIALS) => {
-                    control.push(level, kind, &credentials(caller, content)?);
+                    self.push(level, kind, &credentials(caller, content)?);
                 }
                 (libc::SOL_IP, libc::IP_PKTINFO) => {
-                    control.push(level, kind, &without_interface(content, IN_PKTINFO_INDEX_AT));
+                    self.push(level, kind, &without_interface(content, IN_PKTINFO_INDEX_AT));
                 }
                 (libc::SOL_IPV6, libc::IPV6_PKTINFO | libc::IPV6_2292PKTINFO) => {
-                    control.push(level, kind, &without_interface(content, IN6_PKTINFO_INDEX_AT));
+                    self.push(level, kind, &without_interface(content, IN6_PKTINFO_INDEX_AT));
                 }
                 (libc::SOL_IPV6, kind) if IPV6_ROUTES.contains(&kind) => return Err(Errno::PERM),
                 (libc::SOL_IP, IP_RETOPTS) => return Err(Errno::PERM),
-                _ => control.push(level, kind, content),
+                _ => self.push(level, kind, content),
             }
         }
-        Ok(control)
+        Ok(())
     }
 
     /// The messages, as the kernel wants them.
@@ -110,6 +112,11 @@ impl ControlMessages {
     /// How many files are passed on.
     pub fn count_files(&self) -> usize {
         self.files.len()
+    }
+
+    /// Closes the supervisor's descriptors of the files that are passed on.
+    pub fn close(self, request: &Request<'_, '_>) {
+        request.worker.close(request.caller, self.files);
     }
 
     fn push(&mut self, level: i32, kind: i32, content: &[u8]) {
@@ -182,7 +189,8 @@ mod tests {
         let mut fake = Fake::new(std::path::Path::new("/"), &[]);
         fake.descriptors.insert(5, std::fs::File::open("/dev/null").unwrap().into());
         let call = Fake::call(libc::SYS_sendmsg, &[]);
-        ControlMessages::translate(&Caller::new(&fake, call), family, buffer)
+        let mut control = ControlMessages::default();
+        control.translate(&Caller::new(&fake, call), family, buffer).map(|()| control)
     }
 
     #[test]

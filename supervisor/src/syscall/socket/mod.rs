@@ -45,7 +45,7 @@ pub fn read_address(request: &Request<'_, '_>, address: u64, length: u64) -> Res
 pub(crate) fn connect(request: &Request<'_, '_>, fd: i32, address: u64, length: u64) -> HandlerResult {
     let socket = request.caller.descriptor(fd)?;
     let done = connect_to(request, &socket, address, length);
-    close(request, socket)?;
+    request.worker.close(request.caller, [socket]);
     done
 }
 
@@ -72,11 +72,17 @@ pub(crate) fn socket(request: &Request<'_, '_>, kind: u64) -> HandlerResult {
 
 pub(crate) fn bind(request: &Request<'_, '_>, fd: i32, address: u64, length: u64) -> HandlerResult {
     let socket = request.caller.descriptor(fd)?;
+    let done = bind_to(request, &socket, address, length);
+    request.worker.close(request.caller, [socket]);
+    done
+}
+
+fn bind_to(request: &Request<'_, '_>, socket: &OwnedFd, address: u64, length: u64) -> HandlerResult {
     // Unlike connect(2), bind(2) checks that the descriptor is a socket before it looks at the address.
-    let domain = sockopt::socket_domain(&socket)?;
+    let domain = sockopt::socket_domain(socket)?;
     let raw = read_address(request, address, length)?;
     match Address::parse(&raw, domain, Use::Bind) {
-        Address::Path(path) => unix::bind_path(request, &socket, &raw, path),
+        Address::Path(path) => unix::bind_path(request, socket, &raw, path),
         Address::Internet(at) => internet::bind(request, socket.as_fd(), &raw, at),
         Address::Abstract | Address::Other => {
             let done = request.perform(|| requests::bind(socket.as_fd(), &raw))?;
@@ -84,22 +90,6 @@ pub(crate) fn bind(request: &Request<'_, '_>, fd: i32, address: u64, length: u64
             Ok(done)
         }
     }
-}
-
-/// Closes the supervisor's descriptor of a caller's socket. It may be the last one, and the kernel then waits as long
-/// as SO_LINGER says. This waits where a signal to the caller ends the wait.
-///
-/// # Errors
-/// ENFILE if the maximum number of calls blocks already.
-fn close(request: &Request<'_, '_>, socket: OwnedFd) -> Result<(), Errno> {
-    let lingers = sockopt::socket_linger(&socket).is_ok_and(|time| time.is_some_and(|time| !time.is_zero()));
-    if !lingers {
-        return Ok(());
-    }
-    request.worker.block(request.caller, || {
-        drop(socket);
-        Ok(())
-    })
 }
 
 impl Request<'_, '_> {

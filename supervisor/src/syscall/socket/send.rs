@@ -15,7 +15,7 @@ use rustix::net::{AddressFamily, SocketType};
 use super::address::{Address, Use};
 use super::control_messages::ControlMessages;
 use super::message::{CallerMessage, MAX_PARTS, MessageContent};
-use super::{close, internet, unix};
+use super::{internet, unix};
 use crate::kernel::messages::{self, OutgoingMessage};
 use crate::reply::{ContinueReason, HandlerResult, Reply};
 use crate::resolve::Object;
@@ -139,7 +139,7 @@ impl CallerSocket {
             Err(Errno::INTR) if restarts() => Ok(Reply::Interrupted),
             Err(error) => Err(error),
         };
-        close(request, self.fd)?;
+        request.worker.close(request.caller, [self.fd]);
         result
     }
 
@@ -163,9 +163,22 @@ impl CallerSocket {
     /// Sends a judged message. Returns how many bytes were sent.
     fn send(&self, request: &Request<'_, '_>, message: JudgedMessage, flags: i32) -> Result<usize, Errno> {
         let JudgedMessage { name, _receiver: _held, content, control } = message;
+        let sent = self.send_with(request, &name, content, &control, flags);
+        control.close(request);
+        sent
+    }
+
+    fn send_with(
+        &self,
+        request: &Request<'_, '_>,
+        name: &[u8],
+        content: MessageContent,
+        control: &ControlMessages,
+        flags: i32,
+    ) -> Result<usize, Errno> {
         // The kernel would wait for the network before it lets go of the supervisor's memory.
         let flags = flags & !libc::MSG_ZEROCOPY;
-        let transmission = Transmission { socket: self.fd.as_fd(), name: &name, control: &control, flags };
+        let transmission = Transmission { socket: self.fd.as_fd(), name, control, flags };
         if self.kind != SocketType::STREAM {
             if content.length() > self.max_message()? {
                 return Err(Errno::MSGSIZE);
@@ -194,8 +207,12 @@ impl CallerSocket {
     fn judge(&self, request: &Request<'_, '_>, message: CallerMessage) -> Result<JudgedMessage, Errno> {
         let CallerMessage { name, content, control } = message;
         let (name, receiver) = self.judge_receiver(request, name)?;
-        let control = ControlMessages::translate(request.caller, self.family, &control)?;
-        Ok(JudgedMessage { name, _receiver: receiver, content, control })
+        let mut translated = ControlMessages::default();
+        if let Err(error) = translated.translate(request.caller, self.family, &control) {
+            translated.close(request);
+            return Err(error);
+        }
+        Ok(JudgedMessage { name, _receiver: receiver, content, control: translated })
     }
 
     /// Judges the receiver that a message names. Returns its address for the kernel, and its socket in the file system.
