@@ -59,6 +59,17 @@ fn a_mode_hides_nothing_for_a_moment() {
     each_comes_to_nothing(&planted(links, &by_descriptor("\"$W/work/g\""), COMMIT));
 }
 
+/// Whoever cannot list a directory does not find the repositories in it, nor what only a pattern names.
+#[test]
+fn a_directory_that_cannot_be_listed_hides_no_repository() {
+    let named =
+        r#"mkdir -p g/hooks; git init -q g/repo; git -C g/repo config core.hooksPath "$W/work/g/hooks""#;
+    for mode in ["300", "100"] {
+        let attack = format!("chmod {mode} g; sleep 0.2; hook g/hooks; chmod 755 g");
+        each_comes_to_nothing(&planted(named, &attack, COMMIT));
+    }
+}
+
 /// A directory that the tree has shut itself is no reason to let nothing be written beside it.
 #[test]
 fn shut_directories_of_the_trees_are_in_nobodys_way() {
@@ -71,25 +82,34 @@ fn shut_directories_of_the_trees_are_in_nobodys_way() {
 
 #[test]
 fn what_a_work_tree_of_another_repository_names_is_protected() {
-    let far = "mkdir -p g far/a/b; git init -q far/a/b/main; git -C far/a/b/main commit -q --allow-empty -m x
-        git -C far/a/b/main worktree add -q \"$W/work/g/repo\"";
-    let named = leaked(format!("{far}; git -C far/a/b/main config core.hooksPath \"$W/work/g/hooks\""));
-    each_comes_to_nothing(&planted(named, "hook g/hooks", COMMIT));
-    let of_tree = leaked(format!(
-        "{far}; git -C far/a/b/main config extensions.worktreeConfig true
-        git -C g/repo config --worktree core.hooksPath \"$W/work/g/hooks\""
-    ));
-    each_comes_to_nothing(&planted(of_tree, "hook g/hooks", COMMIT));
-    let relative = leaked(format!("{far}; git -C far/a/b/main config core.hooksPath hk"));
-    each_comes_to_nothing(&planted(relative, "hook g/repo/hk", COMMIT));
-    let of_user = leaked(format!("{far}; git config --global core.hooksPath hk"));
-    each_comes_to_nothing(&planted(of_user, "hook g/repo/hk", COMMIT));
-    let link = leaked(format!(
-        "{far}; mkdir g/shared; rm -rf far/a/b/main/.git/hooks; ln -s \"$W/work/g/shared\" far/a/b/main/.git/hooks"
-    ));
-    each_comes_to_nothing(&planted(link, "hook g/shared", COMMIT));
-    let apart = "mkdir -p g far/a; git init -q --separate-git-dir far/a/data g/repo; git -C g/repo config core.hooksPath \"$W/work/g/hooks\"";
-    each_comes_to_nothing(&planted(apart, "hook g/hooks", COMMIT));
+    let far = "\"$W/work/g/hooks\"";
+    for (place, set, hooks) in [("g/repo", far, "g/hooks"), ("g/h/repo", "hk", "g/h/repo/hk")] {
+        let before = leaked(format!(
+            "mkdir -p {place} far; git init -q --separate-git-dir far/data {place}; rm {place}/.git
+            ln -s \"$W/work/far/data\" {place}/.git; git -C {place} config core.hooksPath {set}"
+        ));
+        let after = leaked(format!("cd {place} && git commit -q --allow-empty -m x"));
+        each_comes_to_nothing(&planted(before, &format!("hook {hooks}"), after));
+    }
+}
+
+/// What a configuration names is found however it is spelled: with bytes that are not text, and as a shell takes a command
+/// apart.
+#[test]
+fn each_spelling_of_a_name_is_understood() {
+    let bytes =
+        r#"mkdir g; git init -q g/repo; git -C g/repo config core.hooksPath "$W/work/g/$(printf 'B\374ro')""#;
+    each_comes_to_nothing(&planted(bytes, r#"hook "g/$(printf 'B\374ro')""#, COMMIT));
+    for (command, place) in [
+        ("'\"my tools/pre-commit\"'", "'g/repo/my tools'"),
+        ("'$PWD/tools/pre-commit'", "g/repo/tools"),
+        ("'sh pre-commit'", "g/repo"),
+        ("'f(){ cd tools && ./pre-commit; }; f'", "g/repo/tools"),
+    ] {
+        let before =
+            leaked(format!("mkdir g; git init -q g/repo; git -C g/repo config core.fsmonitor {command}"));
+        each_comes_to_nothing(&planted(before, &format!("hook {place}"), "cd g/repo && git status >&2"));
+    }
 }
 
 #[test]

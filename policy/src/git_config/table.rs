@@ -203,6 +203,12 @@ const PROGRAMS: &[(&str, &str)] = &[
     ("remote.*.vcs", CONNECTS),
     ("submodule.*.update", "with ! git runs the rest as a command"),
     ("guitool.**", "git gui runs it"),
+    ("tar.*.command", "git archive runs it"),
+    ("imap.tunnel", "git imap-send runs it to connect"),
+    ("instaweb.**", "git instaweb runs it"),
+    ("svn.authorsProg", "git svn runs it"),
+    ("gitflow.*.hooks", "git flow runs the hooks in that directory"),
+    ("annex.**", "git-annex runs some of these commands"),
     ("hook.*.command", "git runs it as a hook, since 2.54"),
 ];
 

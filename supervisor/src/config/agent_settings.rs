@@ -30,12 +30,13 @@ use serde_json::Value;
 
 use crate::config::realpath::Links;
 use claude_state::STATE;
+pub use hook_commands::TooLong;
 use hook_commands::{NamePaths, scripts};
 pub use read_budget::ReadBudget;
 use settings_files::SettingsFile;
 pub use settings_files::is_name_of_project;
 use settings_words::words_of;
-use started_commands::StartedCommand;
+use started_commands::{NamedCommand, StartedCommand};
 pub use unread_settings::UnreadSettings;
 
 /// The directories of agents, below the home.
@@ -200,6 +201,15 @@ fn scripts_of_all(
         found.extend(scripts(command, places).map_err(|_| UnreadSettings::long(settings))?);
     }
     Ok(found)
+}
+
+/// Returns the scripts of the home or a project that a text of shell runs, if it starts in the project.
+///
+/// # Errors
+/// The text is too long.
+pub fn scripts_of_text(text: &str, home: &Path, project: &Path) -> Result<Vec<PathBuf>, TooLong> {
+    let command = NamedCommand::Text(text.to_owned()).into();
+    scripts(&command, NamePaths { home, project, roots: &[] })
 }
 
 fn text_of(links: &Links, path: &Path, budget: &ReadBudget) -> Result<String, UnreadSettings> {

@@ -1,6 +1,8 @@
 //! Reads the parts of a git configuration that the guard needs, without starting git.
 
+use std::ffi::OsString;
 use std::io;
+use std::os::unix::ffi::OsStringExt;
 use std::path::Path;
 
 use guard_openclaw::plain_file;
@@ -15,11 +17,11 @@ pub struct GitSetting {
     /// `core` of `core.hooksPath`.
     pub section: String,
     /// The name in quotes after the section; empty if there is none.
-    pub subsection: String,
+    pub subsection: Vec<u8>,
     /// `hookspath` of `core.hooksPath`.
     pub key: String,
     /// Never empty.
-    pub value: String,
+    pub value: Vec<u8>,
 }
 
 /// Reads a configuration. The second value is true if all of it was understood: the file exists, is not too large, and
@@ -41,9 +43,9 @@ impl GitSetting {
         let value = entry.value.as_deref().filter(|value| !value.is_empty())?;
         Some(GitSetting {
             section: text(entry.section()),
-            subsection: entry.subsection().map(text).unwrap_or_default(),
+            subsection: entry.subsection().unwrap_or_default().to_vec(),
             key: text(entry.key()),
-            value: text(value),
+            value: value.to_vec(),
         })
     }
 }
@@ -52,11 +54,15 @@ impl GitSetting {
 ///
 /// # Errors
 /// As [`plain_file::read_at_most`].
-pub fn line_after(file: &Path, word: &str) -> io::Result<Option<String>> {
+pub fn line_after(file: &Path, word: &str) -> io::Result<Option<OsString>> {
     let text = plain_file::read_at_most(file, MAX_BYTES)?;
-    let text = String::from_utf8_lossy(&text);
-    let line = text.strip_prefix(word).map(|line| line.trim_end_matches(['\n', '\r']).trim_start());
-    Ok(line.filter(|line| !line.is_empty()).map(str::to_owned))
+    let Some(mut line) = text.strip_prefix(word.as_bytes()).map(<[u8]>::trim_ascii_start) else {
+        return Ok(None);
+    };
+    while let Some(rest) = line.strip_suffix(b"\n").or_else(|| line.strip_suffix(b"\r")) {
+        line = rest;
+    }
+    Ok((!line.is_empty()).then(|| OsString::from_vec(line.to_vec())))
 }
 
 /// Returns what can be found in a text that does not parse. A value that continues in the next line is cut.
@@ -82,9 +88,9 @@ fn parse_loosely(text: &str) -> Vec<GitSetting> {
         if !value.is_empty() {
             settings.push(GitSetting {
                 section: section.clone(),
-                subsection: subsection.clone(),
+                subsection: subsection.clone().into_bytes(),
                 key: key.trim().to_ascii_lowercase(),
-                value: value.to_owned(),
+                value: value.as_bytes().to_vec(),
             });
         }
     }
@@ -104,12 +110,15 @@ mod tests {
             "[branch \"a]\"] [core] hooksPath = a\\\n b\n[include]\n\tpath = \"x\\\\y\"\n[core]\n\tbare\n";
         std::fs::write(&file, text).unwrap();
         let (settings, is_whole) = read(&file).unwrap();
-        let found: Vec<_> = settings.iter().map(|one| (&*one.section, &*one.key, &*one.value)).collect();
+        let found: Vec<_> = settings
+            .iter()
+            .map(|one| (&*one.section, &*one.key, str::from_utf8(&one.value).unwrap()))
+            .collect();
         assert_eq!(found, [("core", "hookspath", "a b"), ("include", "path", "x\\y")]);
         assert!(is_whole && read(directory.path()).is_err());
         std::fs::write(&file, "[core]\n\thooksPath = x\n[broken").unwrap();
         let (settings, is_whole) = read(&file).unwrap();
-        assert_eq!((settings[0].value.as_str(), is_whole), ("x", false));
+        assert_eq!((&*settings[0].value, is_whole), (&b"x"[..], false));
     }
 
     #[test]
@@ -117,8 +126,10 @@ mod tests {
         let text = "# [core]\n[core] hooksPath = a b ; c\n\tHooksPath=\"with # ; in\" # c\n[includeIf \"gitdir:~/x/\"]\n\
             path = ../y\n[core]\n  bare\n  empty =\n[remote \"core\"]\nurl = x\n[Core.sub]\nworktree = w\n[broken\nx = y\n";
         let found = parse_loosely(text);
-        let found: Vec<_> =
-            found.iter().map(|one| (one.section.as_str(), one.key.as_str(), one.value.as_str())).collect();
+        let found: Vec<_> = found
+            .iter()
+            .map(|one| (one.section.as_str(), one.key.as_str(), str::from_utf8(&one.value).unwrap()))
+            .collect();
         assert_eq!(
             found,
             [

@@ -5,12 +5,16 @@
 //! would run the programs that the configuration names. A repository made later belongs to the tree.
 
 use std::env;
+use std::ffi::{OsStr, OsString};
 use std::io::ErrorKind;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use guard_policy::git_config::names_program;
 
+use crate::config::agent_settings::TooLong;
 use crate::config::git_config::{self, GitSetting};
+use crate::config::git_values;
 use crate::config::realpath::Links;
 
 /// The maximum number of git directories whose configurations are read: there can be many submodules and worktrees.
@@ -42,15 +46,14 @@ pub fn named_by_user(links: &Links, home: &Path, top: &Path) -> Vec<PathBuf> {
     Repositories::of_user(links, home, top).others
 }
 
-/// Returns the git directories that the `.git` file of a work tree leads to: its own, and the common one, if it has
-/// another. `links` knows what was shut.
-pub fn git_directories_of_file(links: &Links, top: &Path) -> Vec<PathBuf> {
+/// Returns the git directories that the `.git` of a work tree leads to, if it is a file or a link: its own, and the common
+/// one, if it has another. `links` knows what was shut.
+pub fn git_directories_led_to(links: &Links, top: &Path) -> Vec<PathBuf> {
     let found = Repositories::new(links, 0);
-    let leads = |around: &Path, file: &Path, word: &str| {
-        let directory = around.join(found.line_after(file, word)?);
-        directory.canonicalize().inspect_err(|error| links.unreadable(&directory, error)).ok()
-    };
-    let own = leads(top, &top.join(".git"), "gitdir:");
+    let real = |path: PathBuf| path.canonicalize().inspect_err(|error| links.unreadable(&path, error)).ok();
+    let leads = |around: &Path, file: &Path, word: &str| real(around.join(found.line_after(file, word)?));
+    let git = top.join(".git");
+    let own = if git.is_dir() { real(git) } else { leads(top, &git, "gitdir:") };
     let common = own.as_ref().and_then(|own| leads(own, &own.join("commondir"), ""));
     own.into_iter().chain(common).collect()
 }
@@ -176,8 +179,8 @@ impl Repositories<'_> {
         // is protected by its shape, but not what the configurations there name.
         for setting in settings.iter().filter(|setting| setting.section == "submodule") {
             let name = &setting.subsection;
-            let is_plain = name.split('/').all(|part| !matches!(part, "" | "." | ".."));
-            let module = directory.join("modules").join(name);
+            let is_plain = name.split(|byte| *byte == b'/').all(|part| !matches!(part, b"" | b"." | b".."));
+            let module = directory.join("modules").join(OsStr::from_bytes(name));
             if is_plain && is_repository(&module) {
                 self.directory(module, top);
             }
@@ -202,7 +205,7 @@ impl Repositories<'_> {
         settings
     }
 
-    fn line_after(&self, file: &Path, word: &str) -> Option<String> {
+    fn line_after(&self, file: &Path, word: &str) -> Option<OsString> {
         let line = git_config::line_after(file, word);
         line.inspect_err(|error| self.links.unreadable(file, error)).ok().flatten()
     }
@@ -228,48 +231,49 @@ impl Repositories<'_> {
     /// and a submodule's worktree.
     fn others_in(&mut self, settings: &[GitSetting], config: &Path, top: &Path, around: &Path) {
         let home = env::var_os("HOME").map(PathBuf::from);
-        let absolute = |value: &str, base: &Path| match (value.strip_prefix("~/"), &home) {
-            (Some(rest), Some(home)) => home.join(rest),
-            _ => base.join(value),
-        };
+        let paths = |value: &[u8], base: &Path| git_values::paths(value, base, home.as_deref());
         for GitSetting { section, subsection, key, value } in settings {
             match (section.as_str(), key.as_str()) {
                 ("core", "hookspath") => {
                     // husky's hooks only start the hooks in the directory around them.
-                    let value = value.trim_end_matches('/');
-                    let value = value.strip_suffix("/_").unwrap_or(value);
+                    let end = value.iter().rposition(|byte| *byte != b'/').map_or(0, |at| at + 1);
+                    let value = value[..end].strip_suffix(b"/_").unwrap_or(&value[..end]);
                     // git looks for a relative path at the top of each work tree.
-                    if !value.starts_with(['/', '~']) {
-                        self.hooks.push(PathBuf::from(value));
-                    }
-                    self.others.push(absolute(value, top));
+                    self.hooks.extend(git_values::relative(value).map(Path::to_owned));
+                    self.others.extend(paths(value, top));
                 }
-                ("core", "attributesfile") => self.others.push(absolute(value, top)),
-                ("core", "worktree") => self.others.push(around.join(value).join(".git")),
+                ("core", "attributesfile") | ("init", "templatedir") => self.others.extend(paths(value, top)),
+                ("core", "worktree") => {
+                    self.others.push(around.join(OsStr::from_bytes(value)).join(".git"));
+                }
                 ("include" | "includeif", "path") => {
-                    let included = absolute(value, config.parent().unwrap_or(top));
-                    self.others.push(included.clone());
-                    if self.included.contains(&included) {
-                        continue;
+                    for included in paths(value, config.parent().unwrap_or(top)) {
+                        self.include(included, top, around);
                     }
-                    if self.included.len() >= self.max_includes {
-                        self.unread(top);
-                        continue;
-                    }
-                    self.included.push(included.clone());
-                    self.others_of(&included, top, around);
                 }
-                ("init", "templatedir") => self.others.push(absolute(value, top)),
                 _ => {}
             }
-            let subsection = Some(subsection.as_bytes()).filter(|name| !name.is_empty());
+            let subsection = Some(&**subsection).filter(|name| !name.is_empty());
             if names_program(section.as_bytes(), subsection, key.as_bytes()) {
-                // A shell takes most of these values apart. A word without a slash is looked for in PATH.
-                let words = value.split(|byte: char| byte.is_whitespace() || "\"'`=;|&()<>!".contains(byte));
-                let named = words.filter(|word| word.contains('/')).map(|word| absolute(word, top));
-                self.others.extend(named.filter(|path| !path.is_dir()));
+                match git_values::programs(value, top, home.as_deref(), section == "alias") {
+                    Ok(found) => self.others.extend(found),
+                    Err(TooLong) => self.unread(top),
+                }
             }
         }
+    }
+
+    /// Adds an included configuration, and the paths that it names.
+    fn include(&mut self, included: PathBuf, top: &Path, around: &Path) {
+        self.others.push(included.clone());
+        if self.included.contains(&included) {
+            return;
+        }
+        if self.included.len() >= self.max_includes {
+            return self.unread(top);
+        }
+        self.included.push(included.clone());
+        self.others_of(&included, top, around);
     }
 }
 

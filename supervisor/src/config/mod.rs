@@ -6,6 +6,7 @@ pub mod environment;
 mod files_of_runs;
 mod git_config;
 pub(crate) mod git_repositories;
+mod git_values;
 mod host_names;
 pub mod known_programs;
 pub(crate) mod listed_directory;

@@ -17,7 +17,7 @@ use super::link_text::absolute;
 use super::listing::{ListedName, names_if};
 use super::made_directories::MadeDirectories;
 use crate::config::agent_settings::{self, ReadBudget, UnreadSettings};
-use crate::config::git_repositories::{git_directories_of_file, named_by_git_directory, named_by_user};
+use crate::config::git_repositories::{git_directories_led_to, named_by_git_directory, named_by_user};
 use crate::config::realpath::{Links, may_pass};
 
 /// How deep the search follows names that lead to protected names. In the operator's directories, the tree makes no
@@ -59,7 +59,7 @@ impl LinkedPlace {
 
 /// Returns where those protected names lead that are links. The search looks at the names in a directory itself, the
 /// names in the directories on the way to protected ones below it, and the names of repositories in it, also where the
-/// `.git` of a work tree is a file. In directories of the tree's, only repositories that somebody else has made count.
+/// `.git` of a work tree is a file or a link. In directories of the tree's, only repositories that somebody else has made count.
 pub fn search(policy: &Policy, made: &MadeDirectories, directory: &[u8]) -> Vec<LinkedPlace> {
     let mut search = Search {
         policy,
@@ -81,7 +81,7 @@ struct Search<'p> {
     found: Vec<LinkedPlace>,
     /// What was added because something names it.
     named: HashSet<(PathBuf, LinkedSet)>,
-    /// The git directories that were searched because a `.git` file leads there.
+    /// The git directories that were searched because a `.git` leads there.
     opened: HashSet<PathBuf>,
     /// How much of settings may still be read, for all repositories together.
     budget: ReadBudget,
@@ -108,15 +108,19 @@ impl Search<'_> {
             }
         }
         let git = git.or_else(|| is_found.then_some(path));
-        if git.is_none() && has_git_file(directory) {
-            self.of_git_file(path, depth);
+        if git.is_none() && git_lies_elsewhere(directory) {
+            self.of_git_elsewhere(path, depth);
         }
         let may_lead = |(name, kind): &ListedName| {
             let is_settings = || agent_settings::is_name_of_project(name);
             matches!(kind, FileType::Symlink | FileType::Directory | FileType::Unknown) || is_settings()
         };
-        // Whoever may write a directory can keep its user from listing it, but not from finding a name.
+        // Whoever may write a directory can keep its user from listing it, but not from finding a name. Repositories in it, and
+        // what only a pattern names, stay unknown.
         let listed = names_if(directory, may_lead).unwrap_or_else(|| {
+            if is_this_users(directory) {
+                self.hide_all();
+            }
             self.policy.names_of_shapes().into_iter().map(|name| (name, FileType::Unknown)).collect()
         });
         let top = path.strip_suffix(b"/").unwrap_or(path);
@@ -196,11 +200,11 @@ impl Search<'_> {
         }
     }
 
-    /// Adds what the git directories name to which the `.git` file of a work tree leads, and looks into them.
-    fn of_git_file(&mut self, top: &[u8], depth: usize) {
+    /// Adds what the git directories name to which the `.git` of a work tree leads, and looks into them.
+    fn of_git_elsewhere(&mut self, top: &[u8], depth: usize) {
         let Some(set) = self.set_of(OF_GIT, None).filter(|_| depth < MAX_DEPTH) else { return };
         let links = Links::default();
-        let directories = git_directories_of_file(&links, as_path(top));
+        let directories = git_directories_led_to(&links, as_path(top));
         self.hide_if_shut(&links, set);
         self.configured_by_user(top);
         for directory in directories {
@@ -378,10 +382,11 @@ fn is_repository(directory: BorrowedFd<'_>, name: &[u8]) -> bool {
     Look(is_there).is_repository()
 }
 
-/// Whether a directory has a `.git` that is a file, or a link to one.
-fn has_git_file(directory: BorrowedFd<'_>) -> bool {
+/// Whether a directory has a `.git` that leads to the git directory: a file, or a link.
+fn git_lies_elsewhere(directory: BorrowedFd<'_>) -> bool {
     let kind = |stat: Stat| FileType::from_raw_mode(stat.st_mode);
-    statat(directory, ".git", AtFlags::empty()).is_ok_and(|stat| kind(stat) == FileType::RegularFile)
+    statat(directory, ".git", AtFlags::SYMLINK_NOFOLLOW)
+        .is_ok_and(|stat| matches!(kind(stat), FileType::RegularFile | FileType::Symlink))
 }
 
 fn is_this_users(directory: BorrowedFd<'_>) -> bool {

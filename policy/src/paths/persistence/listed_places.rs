@@ -126,6 +126,21 @@
 //!   time ("Automations"); `trusted_hooks.json`: which hooks of projects Gemini CLI runs without a warning (its
 //!   `trustedHooks.ts`); `config/`, `antigravity-cli/`: hooks, servers and plugins of Antigravity and its CLI, which share
 //!   Gemini CLI's directory (Antigravity's "Hooks", "MCP").
+//! - `zr/`: the plugins that zsh sources (zr's `main.rs`); `zoxide/`: what Nushell sources where home-manager sets it up;
+//!   `vendor/autoload/`: what Nushell sources at its start (its book, "Configuration"); `hermit/`: hermit itself, which the
+//!   script `bin/hermit` of a project starts from there; `hie-bios/`: wrappers that Haskell's language server starts
+//!   (hie-bios' `Process.hs`); `jdtls/config/`: the bundles that the Java language server loads, where nvim-lspconfig starts
+//!   it (`lsp/jdtls.lua`); `org-persist/`: parsed Org files, in which the name of a function may be a function that Emacs
+//!   calls (Org's `org-persist.el`); `Google/`: Android Studio's directories, as `JetBrains/`.
+//! - `claude/staging/`: Claude Code's next release, which it copies to where it starts from, after it has compared the digest
+//!   of what it fetched (its `cli.js`); `kilo/`: as `opencode/`, of which Kilo is a fork; `yay/`: packages that yay has built,
+//!   and installs (its `installer.go`).
+//! - `.psysh.php` (PsySH's "Configuration"), `.iredisrc`: `pager` (iredis' `config.py`), `hie.yaml`: `cradle.bios.program`
+//!   (hie-bios' README), `.mcphub/servers.json`: servers as in `.mcp.json` (mcphub.nvim's "Workspace").
+//! - `dconf/`: commands of custom shortcuts (GNOME's `org.gnome.settings-daemon.plugins.media-keys`); `xfce4/xfconf/`,
+//!   `xfce4/panel/`: commands of shortcuts and launchers (Xfce's "Xfconf"); `eww/`, `ags/`, `quickshell/`, `swaync/`, `kanshi/`:
+//!   what these run when a session starts. `~/.aws/cli/alias`: with `!` any command (AWS CLI's "Aliases");
+//!   `~/.kube/kuberc`: aliases of kubectl's; `~/.gnupg/*.conf`: programs that GnuPG starts; `~/.bazaar/plugins/`: bzr's.
 
 use super::Set;
 
@@ -136,7 +151,7 @@ pub(super) const LISTS: &[(Set, &str)] = &[
          ~/.bash_completion.d/ ~/.bashrc.d/ ~/.profile ~/.profile.d/ ~/.shrc ~/.kshrc ~/.mkshrc ~/.blerc ~/.aliases \
          ~/.zshrc ~/.zshenv ~/.zprofile ~/.zlogin ~/.zlogout ~/.zcompdump* ~/.cache/zsh/ ~/.cache/prezto/ \
          ~/.cache/oh-my-zsh/ ~/.cache/zcompdump* ~/.cache/blesh/ ~/.cache/zsh4humans/ ~/.cache/antibody/ ~/.cache/zsh-snap/ \
-         ~/.cache/xonsh/ ~/.cache/zinit/ ~/.cache/zi/ ~/.cache/zsh-utils/ ~/.cache/fsh/ ~/.cache/fast-syntax-highlighting/ ~/.cache/zsh-smartcache/ ~/.cache/*/autocomplete/bash_setup \
+         ~/.cache/xonsh/ ~/.cache/zr/ ~/.cache/zoxide/ ~/.local/share/nushell/vendor/autoload/ ~/.cache/zinit/ ~/.cache/zi/ ~/.cache/zsh-utils/ ~/.cache/fsh/ ~/.cache/fast-syntax-highlighting/ ~/.cache/zsh-smartcache/ ~/.cache/*/autocomplete/bash_setup \
          ~/.cache/*/autocomplete/zsh_setup ~/.cache/*/autocomplete/zsh_setup.zwc ~/.cache/*/autocomplete/functions/ ~/.cache/antidote/ ~/.cache/p10k-* ~/.cache/gitstatus/ ~/.cache/fish/generated_completions/ \
          ~/.cache/starship/ ~/.cache/carapace/ ~/.cache/oh-my-posh/ ~/.cache/wal/ ~/.zoxide.nu ~/.config/bash_completion \
          ~/.local/share/fish/generated_completions/ ~/.zshrc.d/ ~/.zpreztorc ~/.zimrc ~/.p10k.zsh ~/.cshrc \
@@ -154,7 +169,8 @@ pub(super) const LISTS: &[(Set, &str)] = &[
     ),
     (
         Set::Login,
-        "~/.cache/qtile/ ~/.cache/py3status_cache.data ~/.pam_environment ~/.xprofile ~/.xinitrc ~/.xserverrc ~/.xsession ~/.xsessionrc ~/.Xclients ~/.Xsession \
+        "~/.config/dconf/ ~/.config/xfce4/xfconf/ ~/.config/xfce4/panel/ ~/.config/eww/ ~/.config/ags/ ~/.config/quickshell/ ~/.config/swaync/ ~/.config/kanshi/ \
+         ~/.cache/qtile/ ~/.cache/py3status_cache.data ~/.pam_environment ~/.xprofile ~/.xinitrc ~/.xserverrc ~/.xsession ~/.xsessionrc ~/.Xclients ~/.Xsession \
          ~/.Xresources ~/.Xdefaults ~/.xbindkeysrc ~/.gnomerc ~/.k5login ~/.k5users ~/.rhosts ~/.shosts \
          ~/.config/environment.d/ ~/.config/plasma-workspace/ ~/.config/lxsession/ ~/.config/openbox/ \
          ~/.config/awesome/ ~/.config/i3/ ~/.config/sway/ ~/.config/hypr/ ~/.config/bspwm/ ~/.config/sxhkd/ \
@@ -226,7 +242,7 @@ pub(super) const LISTS: &[(Set, &str)] = &[
          ~/.config/hg/ \
          ~/.jjconfig.toml ~/.config/jj/ ~/.tigrc ~/.config/tig/ ~/.config/lazygit/ ~/.config/gitui/ \
          ~/.config/pre-commit/ /etc/gitconfig /etc/gitattributes /etc/mercurial/ /usr/share/git-core/templates/ \
-         ~/.cache/git/credential/ ~/.cache/trunk/ ~/.cache/pre-commit/repo*/ ~/.cache/prek/repos/ ~/.cache/prek/hooks/ ~/.cache/prek/tools/ GIT/config GIT/config.worktree GIT/hooks/ GIT/remotes/ GIT/branches/ GIT/info/attributes \
+         ~/.cache/git/credential/ ~/.cache/trunk/ ~/.cache/hermit/ ~/.cache/pre-commit/repo*/ ~/.cache/prek/repos/ ~/.cache/prek/hooks/ ~/.cache/prek/tools/ GIT/config GIT/config.worktree GIT/hooks/ GIT/remotes/ GIT/branches/ GIT/info/attributes \
          GIT/commondir WORK/.hg/hgrc \
          WORK/.hg/hgrc-not-shared WORK/.jj/repo/config.toml WORK/.sl/config \
          WORK/.sl/requires WORK/.sl/sharedpath WORK/.pijul/config WORK/_darcs/prefs/defaults WORK/CVS/Root \
@@ -254,11 +270,15 @@ pub(super) const LISTS: &[(Set, &str)] = &[
          WORK/node-compile-cache/ ~/node-compile-cache/ ~/.cache/*-compile-cache/ WORK/v8-compile-cache-#/ WORK/.pdbrc WORK/.perldb WORK/.Rprofile WORK/.Renviron WORK/.RData WORK/.irbrc WORK/irb.rc WORK/_irbrc \
          WORK/$irbrc WORK/.config/irb/irbrc WORK/.byebugrc WORK/jupyter_*config.py WORK/jupyter_*config.json WORK/.pryrc WORK/.ghci WORK/.ocamlinit WORK/.octaverc \
          WORK/.iex.exs WORK/latexmkrc WORK/.latexmkrc \
-         WORK/.gvimrc WORK/.ctags WORK/.ctags.d/ WORK/ctags.d/ WORK/.jedi/ WORK/.valgrindrc WORK/.lsp/config.edn WORK/.joyride/ ~/.vimrc \
+         WORK/.gvimrc WORK/.ctags WORK/.ctags.d/ WORK/ctags.d/ WORK/.jedi/ WORK/.valgrindrc WORK/.lsp/config.edn WORK/.joyride/ WORK/.psysh.php ~/.config/psysh/ ~/.psysh/ WORK/.iredisrc ~/.iredisrc WORK/hie.yaml \
+         ~/.cache/hie-bios/ ~/.cache/jdtls/config/ ~/.cache/org-persist/ ~/.cache/Google/ ~/.config/Google/ ~/.local/share/Google/ ~/.local/share/zed/ \
+         ~/.config/Code/User/ ~/.config/Antigravity/User/ ~/.config/Kiro/User/ ~/.config/Trae/User/ ~/.config/Positron/User/ \
+         ~/.antigravity/extensions/ ~/.kiro/extensions/ ~/.trae/extensions/ ~/.positron/extensions/ ~/.local/share/code-server/ \
+         ~/.radare2rc ~/.config/radare2/ ~/.gef.rc ~/.visidatarc ~/.config/visidata/ ~/.config/qutebrowser/ ~/.vimrc \
          ~/.gvimrc ~/.exrc ~/.vim/ ~/.config/vim/ ~/.config/nvim/ ~/.nvimrc ~/.local/share/nvim/site/ \
          ~/.local/share/nvim/lazy/ ~/.cache/nvim/ ~/.cache/dein/ ~/.cache/dpp/ ~/.local/share/nvim/mason/ ~/.emacs ~/.emacs.el ~/.emacs.d/ ~/.config/emacs/ \
          ~/.config/doom/ ~/.doom.d/ ~/.spacemacs ~/.spacemacs.d/ ~/.config/helix/ ~/.config/kak/ ~/.config/micro/ \
-         ~/.config/zed/ ~/.config/sublime-text/ ~/.config/sublime-text-3/ ~/.config/Code/User/ \
+         ~/.config/zed/ ~/.config/sublime-text/ ~/.config/sublime-text-3/ \
          ~/.config/VSCodium/User/ ~/.config/Cursor/User/ ~/.config/Windsurf/User/ ~/.vscode/ ~/.vscode-insiders/ \
          ~/.vscode-oss/ ~/.vscode-server/extensions/ ~/.vscode-server/data/Machine/ ~/.vscode-server/data/User/ \
          ~/.vscode-server/bin/ ~/.vscode-server/cli/ ~/.cursor-server/extensions/ ~/.cursor-server/bin/ \
@@ -310,9 +330,9 @@ pub(super) const LISTS: &[(Set, &str)] = &[
          ~/.config/composer/vendor/ ~/.composer/config.json ~/.composer/auth.json ~/.composer/vendor/ \
          ~/.nuget/NuGet/NuGet.Config ~/.dotnet/tools/ ~/.config/nix/ ~/.config/nixpkgs/ ~/.config/home-manager/ \
          ~/.nix-defexpr/ ~/.nix-channels ~/.config/guix/ ~/.docker/config.json ~/.docker/cli-plugins/ \
-         ~/.config/containers/ ~/.kube/config ~/.config/helm/ ~/.cache/helm/plugins/ ~/.terraformrc ~/.terraform.d/plugins/ \
-         ~/.config/ccache/ ~/.ccache/ccache.conf ~/.curlrc ~/.gnupg/gpg.conf ~/.gnupg/gpg-agent.conf ~/.gnupg/scdaemon.conf ~/.gnupg/dirmngr.conf ~/.aws/config \
-         ~/.subversion/config ~/.config/gh/config.yml \
+         ~/.config/containers/ ~/.kube/config ~/.kube/kuberc ~/.config/helm/ ~/.cache/helm/plugins/ ~/.terraformrc ~/.terraform.d/plugins/ \
+         ~/.config/ccache/ ~/.ccache/ccache.conf ~/.curlrc ~/.gnupg/gpg.conf ~/.gnupg/gpg-agent.conf ~/.gnupg/scdaemon.conf ~/.gnupg/dirmngr.conf ~/.gnupg/common.conf ~/.gnupg/gpgsm.conf ~/.aws/config ~/.aws/cli/alias \
+         ~/.subversion/config ~/.bazaar/plugins/ ~/.cache/yay/ ~/.config/gh/config.yml \
          ~/.local/share/gh/extensions/ ~/.rpmmacros ~/.devscripts ~/.quiltrc ~/.config/curlrc ~/.wgetrc ~/.netrc \
          ~/.makerc ~/.bazelrc \
          ~/.config/meson/ ~/.config/makepkg.conf ~/.makepkg.conf ~/.config/pacman/ ~/.ansible.cfg ~/.ansible/plugins/ \
@@ -354,7 +374,7 @@ pub(super) const LISTS: &[(Set, &str)] = &[
          ~/.gemini/config/mcp_config.json ~/.gemini/config/plugins/ ~/.gemini/config/skills/ ~/.gemini/antigravity-cli/settings.json \
          ~/.gemini/antigravity-cli/hooks.json ~/.gemini/antigravity-cli/mcp_config.json ~/.gemini/antigravity-cli/plugins/ \
          ~/.gemini/antigravity-cli/skills/ ~/.gemini/antigravity-cli/bin/ ~/.aider/oauth-keys.env ~/.qwen/settings.json \
-         ~/.qwen/QWEN.md ~/.qwen/commands/ ~/.qwen/extensions/ ~/.config/opencode/ ~/.opencode/ ~/.local/share/opencode/bin/ ~/.cache/opencode/ ~/.cache/copilot/pkg/ ~/.cache/github-copilot-sdk*/ ~/.cache/codex-runtimes/ ~/.cache/openclaw/ WORK/jiti/openclaw/ ~/.config/goose/ \
+         ~/.qwen/QWEN.md ~/.qwen/commands/ ~/.qwen/extensions/ ~/.config/opencode/ ~/.opencode/ ~/.local/share/opencode/bin/ ~/.cache/opencode/ ~/.cache/kilo/ ~/.cache/claude/staging/ ~/.cache/copilot/pkg/ ~/.cache/github-copilot-sdk*/ ~/.cache/codex-runtimes/ ~/.cache/openclaw/ WORK/jiti/openclaw/ ~/.config/goose/ \
          ~/.config/amp/ ~/.config/crush/ ~/.config/mcp/ ~/.config/Claude/claude_desktop_config.json ~/.continue/ \
          ~/.aider.conf.yml ~/.codeium/windsurf/mcp_config.json ~/.copilot/config.json ~/.copilot/settings.json ~/.copilot/hooks/ ~/.config/devin/config.json ~/.copilot/mcp-config.json \
          ~/.copilot/agents/ ~/.config/github-copilot/ ~/.kiro/settings/ ~/.kiro/agents/ ~/.roo/ ~/.factory/ \
@@ -380,7 +400,7 @@ pub(super) const LISTS: &[(Set, &str)] = &[
          WORK/.openhands/pre-commit.sh WORK/.gitlab/duo/mcp.json WORK/.mux/init WORK/.claude/launch.json \
          WORK/.claude/workflows/ WORK/.grok/hooks/ WORK/.augment/settings.json WORK/.augment/settings.local.json \
          WORK/.kilo/ WORK/kilo.jsonc WORK/kilo.json WORK/.kilocode/setup-script WORK/.tabnine/agent/settings.json \
-         WORK/.continuerc.json WORK/gptme.toml WORK/.iflow/settings.local.json WORK/.qoder/settings.local.json \
+         WORK/.continuerc.json WORK/gptme.toml WORK/.mcphub/servers.json WORK/.iflow/settings.local.json WORK/.qoder/settings.local.json \
          WORK/.codebuddy/settings.local.json WORK/.gemini/policies/",
     ),
 ];

@@ -55,7 +55,7 @@ const TABLE: &[(SettingsReader, &str)] = &[
         SettingsReader::Keys,
         "WORK/.claude/settings.json WORK/.claude/settings.local.json WORK/.claude/agents/**/*.md \
          WORK/.claude/commands/**/*.md WORK/.claude/skills/*/SKILL.md WORK/.claude/launch.json WORK/.mcp.json \
-         WORK/.cursor/mcp.json WORK/.cursor/hooks.json WORK/.cursor/worktrees.json WORK/.cursor/environment.json \
+         WORK/.mcphub/servers.json WORK/.cursor/mcp.json WORK/.cursor/hooks.json WORK/.cursor/worktrees.json WORK/.cursor/environment.json \
          WORK/.gemini/settings.json WORK/.qwen/settings.json WORK/.codex/config.toml WORK/.codex/hooks.json \
          WORK/.codex/agents/*.toml WORK/.roo/mcp.json WORK/.kiro/settings/mcp.json WORK/.kiro/agents/*.json \
          WORK/.kiro/hooks/* WORK/opencode.json WORK/opencode.jsonc WORK/.opencode.json WORK/.opencode/opencode.json \
