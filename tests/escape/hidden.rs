@@ -82,6 +82,30 @@ fn shut_directories_of_the_trees_are_in_nobodys_way() {
 
 #[test]
 fn what_a_work_tree_of_another_repository_names_is_protected() {
+    let far = "mkdir -p g far/a/b; git init -q far/a/b/main; git -C far/a/b/main commit -q --allow-empty -m x
+        git -C far/a/b/main worktree add -q \"$W/work/g/repo\"";
+    let named = leaked(format!("{far}; git -C far/a/b/main config core.hooksPath \"$W/work/g/hooks\""));
+    each_comes_to_nothing(&planted(named, "hook g/hooks", COMMIT));
+    let of_tree = leaked(format!(
+        "{far}; git -C far/a/b/main config extensions.worktreeConfig true
+        git -C g/repo config --worktree core.hooksPath \"$W/work/g/hooks\""
+    ));
+    each_comes_to_nothing(&planted(of_tree, "hook g/hooks", COMMIT));
+    let relative = leaked(format!("{far}; git -C far/a/b/main config core.hooksPath hk"));
+    each_comes_to_nothing(&planted(relative, "hook g/repo/hk", COMMIT));
+    let of_user = leaked(format!("{far}; git config --global core.hooksPath hk"));
+    each_comes_to_nothing(&planted(of_user, "hook g/repo/hk", COMMIT));
+    let link = leaked(format!(
+        "{far}; mkdir g/shared; rm -rf far/a/b/main/.git/hooks; ln -s \"$W/work/g/shared\" far/a/b/main/.git/hooks"
+    ));
+    each_comes_to_nothing(&planted(link, "hook g/shared", COMMIT));
+    let apart = "mkdir -p g far/a; git init -q --separate-git-dir far/a/data g/repo; git -C g/repo config core.hooksPath \"$W/work/g/hooks\"";
+    each_comes_to_nothing(&planted(apart, "hook g/hooks", COMMIT));
+}
+
+/// Google's `repo` makes such work trees.
+#[test]
+fn what_a_repository_behind_a_link_names_is_protected() {
     let far = "\"$W/work/g/hooks\"";
     for (place, set, hooks) in [("g/repo", far, "g/hooks"), ("g/h/repo", "hk", "g/h/repo/hk")] {
         let before = leaked(format!(

@@ -121,7 +121,8 @@ const TABLE: &[(SettingsReader, &str)] = &[
          ~/.gemini/skills/ ~/.gemini/hooks/ ~/.gemini/scripts/ ~/.gemini/bin/ ~/.gemini/tmp/bin/ \
          ~/.gemini/antigravity/skills/ ~/.gemini/config/plugins/ ~/.gemini/config/skills/ \
          ~/.gemini/antigravity-cli/plugins/ ~/.gemini/antigravity-cli/skills/ ~/.gemini/antigravity-cli/bin/ \
-         ~/.qwen/extensions/ ~/.opencode/ ~/.local/share/opencode/bin/ ~/.cache/opencode/ ~/.cache/copilot/pkg/ \
+         ~/.qwen/extensions/ ~/.opencode/ ~/.local/share/opencode/bin/ ~/.cache/opencode/ ~/.cache/kilo/ ~/.cache/claude/staging/ \
+         ~/.cache/copilot/pkg/ \
          ~/.cache/github-copilot-sdk*/ ~/.cache/codex-runtimes/ ~/.cache/openclaw/ WORK/jiti/openclaw/ /etc/openclaw/ WORK/.claude/hooks/ \
          WORK/.claude/plugins/ WORK/.claude/workflows/ WORK/.cursor/hooks/ WORK/.gemini/extensions/ \
          WORK/.gemini/hooks/ WORK/.gemini/skills/ WORK/.clinerules/hooks/ WORK/.github/extensions/ WORK/.roo/tools/ \
