@@ -275,13 +275,9 @@ impl HierarchyGrant {
         let is_held = self.object.lock().is_some();
         // Nothing else can be where the kernel has just said that the object is.
         let stands = is_held && matches!(&*self.location.lock(), Location::At(now) if *now == self.path)
-            || self.is_at_its_path();
+            || open(&self.path).is_ok_and(|(_, stat)| Identity::from_stat(&stat) == self.identity);
         self.is_lost.store(!stands, Ordering::Relaxed);
         is_changed
-    }
-
-    fn is_at_its_path(&self) -> bool {
-        open(&self.path).is_ok_and(|(_, stat)| Identity::from_stat(&stat) == self.identity)
     }
 
     /// Asks the kernel where the object is. Returns whether that has changed.
@@ -289,11 +285,7 @@ impl HierarchyGrant {
         // Locked throughout: of two threads that ask at once, the later answer stays.
         let object = self.object.lock();
         let Some(object) = &*object else { return false };
-        let now = match locate(object, self.identity) {
-            // On a network file system, the kernel may forget a name that is still there.
-            Location::Unknown if self.is_at_its_path() => Location::At(self.path.clone()),
-            now => now,
-        };
+        let now = locate(object, self.identity);
         std::mem::replace(&mut *self.location.lock(), now.clone()) != now
     }
 }
