@@ -179,7 +179,7 @@ while True:
 /// A mount covers a hierarchy until it is unmounted. The test needs its own mount namespace and root: nothing
 /// in the tree can mount.
 #[test]
-fn what_kernel_decides_upon_is_read_soon() {
+fn what_is_mounted_upon_is_read_soon() {
     if !is_root() {
         return skip("only root mounts");
     }
