@@ -119,17 +119,8 @@ os.execv(sys.argv[2], sys.argv[2:])
             serde_json::json!([rule.number, at, bits, rule.errno])
         })
         .collect();
-    let mut command = Command::new(program_text("python3"));
-    command.args(["-c", SCRIPT, &serde_json::to_string(&rules).expect("numbers")]);
-    command.arg(guard.get_program()).args(guard.get_args());
-    command.current_dir(guard.get_current_dir().expect("a directory"));
-    for (name, value) in guard.get_envs() {
-        match value {
-            Some(value) => command.env(name, value),
-            None => command.env_remove(name),
-        };
-    }
-    command
+    let rules = serde_json::to_string(&rules).expect("numbers");
+    guard_tests::behind(&[&program_text("python3"), "-c", SCRIPT, &rules], &guard)
 }
 
 /// Returns a world that allows everything, with `rest` at the end of its policy.

@@ -14,7 +14,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use guard_tests::{Arena, Ended, ended, has, layers_off, program_text};
+use guard_tests::{Arena, Ended, behind, ended, has, layers_off, program_text};
 
 use super::native;
 
@@ -250,17 +250,8 @@ impl Attack {
 
 /// Wraps a command in a line of bash.
 fn handed_down(line: &str, command: &Command) -> Command {
-    let mut shell = Command::new(program_text("bash"));
-    shell.args(["-c", line, "bash"]).arg(command.get_program()).args(command.get_args()).stdin(Stdio::null());
-    for (name, value) in command.get_envs() {
-        match value {
-            Some(value) => shell.env(name, value),
-            None => shell.env_remove(name),
-        };
-    }
-    if let Some(directory) = command.get_current_dir() {
-        shell.current_dir(directory);
-    }
+    let mut shell = behind(&[&program_text("bash"), "-c", line, "bash"], command);
+    shell.stdin(Stdio::null());
     shell
 }
 

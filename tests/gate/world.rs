@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use guard_tests::{World, until};
+use guard_tests::{World, give_environment, until};
 use serde_json::{Value, json};
 
 /// How long a test waits for an answer.
@@ -148,12 +148,7 @@ fn serve(world: &World, before: &[&str], after: &[&str]) -> Child {
     // The kernel ends it if the test is killed.
     let mut held = Command::new("setpriv");
     held.args(["--pdeathsig", "KILL", "--"]).arg(command.get_program()).args(inner);
-    for (name, value) in command.get_envs() {
-        match value {
-            Some(value) => held.env(name, value),
-            None => held.env_remove(name),
-        };
-    }
+    give_environment(&command, &mut held);
     held.current_dir(world.work()).stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
     held.spawn().expect("the gate")
 }

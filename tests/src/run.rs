@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::{Ended, is_foreign};
+use crate::{Ended, give_environment, is_foreign};
 
 /// Returns whether the soak tests run: GUARD_SOAK is set.
 #[must_use]
@@ -35,12 +35,7 @@ pub fn behind(before: &[&str], command: &Command) -> Command {
     if let Some(directory) = command.get_current_dir() {
         all.current_dir(directory);
     }
-    for (name, value) in command.get_envs() {
-        match value {
-            Some(value) => all.env(name, value),
-            None => all.env_remove(name),
-        };
-    }
+    give_environment(command, &mut all);
     all
 }
 

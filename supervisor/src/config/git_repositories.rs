@@ -255,9 +255,13 @@ impl Repositories<'_> {
             }
             let subsection = Some(&**subsection).filter(|name| !name.is_empty());
             if names_program(section.as_bytes(), subsection, key.as_bytes()) {
-                match git_values::programs(value, top, home.as_deref(), section == "alias") {
-                    Ok(found) => self.others.extend(found),
-                    Err(TooLong) => self.unread(top),
+                self.others.extend(git_values::programs(value, top, home.as_deref()));
+                // An alias runs when somebody types it, as a program does that somebody starts.
+                if let Some(home) = home.as_deref().filter(|_| section != "alias") {
+                    match git_values::scripts(value, top, home) {
+                        Ok(scripts) => self.others.extend(scripts),
+                        Err(TooLong) => self.unread(top),
+                    }
                 }
             }
         }

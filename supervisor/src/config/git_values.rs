@@ -34,17 +34,9 @@ pub fn paths(value: &[u8], base: &Path, home: Option<&Path>) -> Vec<PathBuf> {
     prefixes.map(|prefix| prefix.join(as_path(rest))).collect()
 }
 
-/// The files that the value of a key may run that names a program: each word with a slash, the value as a whole, and, if git
-/// runs it by itself, the scripts of the command. A word without a slash is looked for in PATH.
-///
-/// # Errors
-/// The command is too long to be read.
-pub fn programs(
-    value: &[u8],
-    top: &Path,
-    home: Option<&Path>,
-    is_alias: bool,
-) -> Result<Vec<PathBuf>, TooLong> {
+/// The files that the value of a key may run that names a program: each word with a slash, and the value as a whole. A word
+/// without a slash is looked for in PATH.
+pub fn programs(value: &[u8], top: &Path, home: Option<&Path>) -> Vec<PathBuf> {
     let is_between = |byte: &u8| byte.is_ascii_whitespace() || BETWEEN.contains(byte);
     let words = value.split(is_between).flat_map(|word| {
         // `-Fpath` is an option with its value.
@@ -56,12 +48,16 @@ pub fn programs(
     found.sort();
     found.dedup();
     found.retain(|path| !path.is_dir());
+    found
+}
+
+/// The scripts of a value that git runs as a command by itself.
+///
+/// # Errors
+/// The command is too long to be read.
+pub fn scripts(value: &[u8], top: &Path, home: &Path) -> Result<Vec<PathBuf>, TooLong> {
     let text = str::from_utf8(value.strip_prefix(b"!").unwrap_or(value));
-    // An alias runs when somebody types it, as a program does that somebody starts.
-    if let (Some(home), Ok(text), false) = (home, text, is_alias) {
-        found.extend(scripts_of_text(text, home, top)?);
-    }
-    Ok(found)
+    text.map_or(Ok(Vec::new()), |text| scripts_of_text(text, home, top))
 }
 
 fn required(value: &[u8]) -> &[u8] {
@@ -79,7 +75,9 @@ mod tests {
     const TOP: &str = "/home/u/app";
 
     fn program(value: &str) -> Vec<String> {
-        let found = programs(value.as_bytes(), Path::new(TOP), Some(Path::new("/home/u")), false).unwrap();
+        let (top, home) = (Path::new(TOP), Path::new("/home/u"));
+        let scripts = scripts(value.as_bytes(), top, home).unwrap();
+        let found = [programs(value.as_bytes(), top, Some(home)), scripts].concat();
         found.iter().map(|path| path.strip_prefix(TOP).unwrap_or(path).display().to_string()).collect()
     }
 
@@ -128,6 +126,6 @@ mod tests {
         }
         assert_eq!(program("less -R"), [""; 0]);
         assert_eq!(program("cache --timeout 3600"), [""; 0]);
-        assert!(programs(&[b'x'; 100_000], Path::new(TOP), Some(Path::new("/home/u")), false).is_err());
+        assert!(scripts(&[b'x'; 100_000], Path::new(TOP), Path::new("/home/u")).is_err());
     }
 }

@@ -65,7 +65,8 @@ impl Strings {
     /// Reads the array at `address`; a null address gives an empty one. `budget` is for all strings of a start.
     ///
     /// # Errors
-    /// EFAULT and E2BIG, as the kernel returns them; ENOMEM if the strings of all starts cost too much. If the caller is gone, this may read another process.
+    /// EFAULT and E2BIG, as the kernel returns them; ENOMEM if the strings of all starts cost too much. If the caller is
+    /// gone, this may read another process.
     pub fn read(
         memory: &mut Windows<'_, '_>,
         address: u64,

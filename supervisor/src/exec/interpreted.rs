@@ -56,13 +56,13 @@ pub struct Interpreted {
     pub script: Option<Named>,
     /// The other files that the interpreter may run and the tree may write.
     pub others: Vec<Named>,
+    /// The part of `HELD_FILES` that `others` are.
+    pub shares: Vec<Share>,
     /// Names that the interpreter may open, without a file that could be held.
     pub names: Vec<BareName>,
     /// The sources of code that the guard cannot hold.
     pub inputs: Vec<CodeInput>,
     rest: Rest,
-    /// The part of `HELD_FILES` that `others` are.
-    pub shares: Vec<Share>,
     /// The names that were looked at.
     seen: HashSet<Vec<u8>>,
     held_bytes: u64,
