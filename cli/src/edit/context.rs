@@ -99,7 +99,8 @@ impl EditContext {
     }
 
     fn compile(&self, text: Option<&[u8]>) -> Result<Arc<Policy>, SetupError> {
-        config::compile(&self.options, &self.paths, Disk::Used, text, &self.stores).map(Arc::new)
+        let policy = config::compile(&self.options, &self.paths, Disk::Used, text, &self.stores)?;
+        Ok(Arc::new(config::as_in_a_run(&self.options, &self.paths, policy)))
     }
 
     /// Writes the draft, if the policy is still the text that was read.

@@ -87,8 +87,10 @@ impl PolicyText {
     /// When the document or the command line is invalid.
     pub fn policy(&self, agent: &str, disk: Disk) -> Result<Policy, PolicyError> {
         let options = Options { agent: agent.to_owned(), ..self.options.clone() };
-        let compile =
-            |paths: &Paths, stores: &Stores| config::compile(&options, paths, disk, Some(&self.text), stores);
+        let compile = |paths: &Paths, stores: &Stores| {
+            let policy = config::compile(&options, paths, disk, Some(&self.text), stores)?;
+            Ok::<Policy, SetupError>(config::as_in_a_run(&options, paths, policy))
+        };
         let stores = match disk {
             Disk::Used => Stores::load(&self.paths.state_directory),
             Disk::Unused => Stores::ABSENT,

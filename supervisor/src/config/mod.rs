@@ -44,7 +44,7 @@ use crate::config::realpath::Links;
 
 pub use files_of_runs::RecordError;
 pub use paths::{Paths, temporary, temporary_name};
-pub use record::{may_be_log, record_files, record_workspace};
+pub use record::{as_in_a_run, may_be_log, record_files, record_workspace};
 pub use reload::Stamps;
 pub use workspace_record::LostRecord;
 
@@ -140,18 +140,14 @@ pub enum Disk {
     Unused,
 }
 
-/// Reads and compiles the policy.
+/// Reads and compiles the policy, as a run under it has it.
 ///
 /// # Errors
 /// If a required file is missing, or a file cannot be read or is invalid.
 pub fn policy(options: &Options, paths: &Paths, disk: Disk) -> Result<Policy, SetupError> {
-    compile(
-        options,
-        paths,
-        disk,
-        read(paths, |path| std::fs::read(path))?.as_deref(),
-        &Stores::load(&paths.state_directory),
-    )
+    let text = read(paths, |path| std::fs::read(path))?;
+    let policy = compile(options, paths, disk, text.as_deref(), &Stores::load(&paths.state_directory))?;
+    Ok(as_in_a_run(options, paths, policy))
 }
 
 /// Returns the path of the audit log by the command line and guard.json. Only commands that read the log use it, so an

@@ -8,7 +8,7 @@ use std::path::Path;
 
 use guard_openclaw::gateway;
 use guard_openclaw::real_path::real;
-use guard_policy::Policy;
+use guard_policy::{Policy, WritablePlace};
 
 use super::SetupError;
 use super::files_of_runs::{self, FileOfRun, RecordError};
@@ -28,6 +28,30 @@ pub fn record_workspace(
     paths: &mut Paths,
     policy: &Policy,
 ) -> Result<Option<SetupError>, SetupError> {
+    let places = places_of_run(options, paths, policy);
+    match workspace_record::write(&paths.records(), &places) {
+        Err((path, error)) if policy.workspace().is_some() => Err(SetupError::Unrecorded { path, error }),
+        // Without a home there is no state directory, and no answer is saved that could count later.
+        Err((_, error)) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err((path, error)) => Ok(Some(SetupError::Unrecorded { path, error })),
+        Ok(()) => {
+            // Places that other runs record at the same moment stay unknown here. They count as news later, and the
+            // policy is then compiled again.
+            paths.earlier_runs.extend(places);
+            Ok(None)
+        }
+    }
+}
+
+/// Returns a policy as a run under it has it: what this run may write counts as written by the tree, from its start on.
+#[must_use]
+pub fn as_in_a_run(options: &Options, paths: &Paths, policy: Policy) -> Policy {
+    let places = places_of_run(options, paths, &policy);
+    policy.with_written(places)
+}
+
+/// Returns where a run under this policy may write.
+fn places_of_run(options: &Options, paths: &Paths, policy: &Policy) -> Vec<WritablePlace> {
     // Only runs of the sandbox's scope start in the sandbox's own directory, and there may be many.
     let own = paths.enclosure().map(|enclosure| Path::new(OsStr::from_bytes(&enclosure.own)).to_owned());
     let is_in_own = |place: &Path| own.as_ref().is_some_and(|own| place.starts_with(own));
@@ -55,18 +79,7 @@ pub fn record_workspace(
             places.push(place);
         }
     }
-    match workspace_record::write(&paths.records(), &paths.cwd, &paths.home, writable, &places) {
-        Err((path, error)) if policy.workspace().is_some() => Err(SetupError::Unrecorded { path, error }),
-        // Without a home there is no state directory, and no answer is saved that could count later.
-        Err((_, error)) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err((path, error)) => Ok(Some(SetupError::Unrecorded { path, error })),
-        Ok(own) => {
-            // Places that other runs record at the same moment stay unknown here. They count as news later, and the
-            // policy is then compiled again.
-            paths.earlier_runs.extend(own);
-            Ok(None)
-        }
-    }
+    workspace_record::of_run(&paths.cwd, &paths.home, writable, &places)
 }
 
 /// Records the policy, the audit log, the state directory and the files with tokens of a run that is about to start, so that

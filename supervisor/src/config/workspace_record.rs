@@ -126,20 +126,14 @@ impl RunRecord {
     }
 }
 
-/// Records where a run may write: the start directory and those above it in which `writable` lets it make a `.git`, and
+/// Returns where a run may write: the start directory and those above it in which `writable` lets it make a `.git`, and
 /// `named`, the other places.
-///
-/// Returns the places of this run.
-///
-/// # Errors
-/// If a line cannot be written: an I/O error, with the file.
-pub(super) fn write(
-    states: &[PathBuf],
+pub(super) fn of_run(
     start: &Path,
     home: &Path,
     writable: impl Fn(&[u8]) -> bool,
     named: &[WritablePlace],
-) -> Result<Vec<WritablePlace>, (PathBuf, io::Error)> {
+) -> Vec<WritablePlace> {
     let is_open = |dir: &&Path| writable(dir.join(".git").as_os_str().as_bytes());
     let below_home: Vec<&Path> =
         start.ancestors().take_while(|dir| !home.starts_with(dir)).filter(is_open).collect();
@@ -153,9 +147,18 @@ pub(super) fn write(
             || around.any(|directory| below_home.contains(&directory) || directories.contains(directory))
     };
     let named = named.iter().filter(|place| !is_covered(place)).filter_map(Line::from_place);
+    // As the record will have them.
+    below_home.iter().copied().filter_map(Line::new).chain(named).map(Line::into_place).collect()
+}
+
+/// Records the places of a run.
+///
+/// # Errors
+/// If a line cannot be written: an I/O error, with the file.
+pub(super) fn write(states: &[PathBuf], places: &[WritablePlace]) -> Result<(), (PathBuf, io::Error)> {
     let records: Vec<Option<Vec<Line>>> = states.iter().map(|state| read_lines(state).ok()).collect();
     let record = RunRecord::joined(records.iter().cloned());
-    let mut lines: Vec<Line> = below_home.iter().copied().filter_map(Line::new).chain(named).collect();
+    let mut lines: Vec<Line> = places.iter().filter_map(Line::from_place).collect();
     for line in lines.iter_mut().filter(|line| line.pattern.is_empty()) {
         let directory = Path::new(&line.path);
         line.repository = is_repository(directory) && record.vouches_for(directory);
@@ -168,7 +171,7 @@ pub(super) fn write(
         let new: Vec<&Line> = lines.iter().filter(|line| !is_known(line)).collect();
         append(state, &new).map_err(|error| (path(state), error))?;
     }
-    Ok(lines.into_iter().map(Line::into_place).collect())
+    Ok(())
 }
 
 /// Records a place that a run is about to write, in one state directory.

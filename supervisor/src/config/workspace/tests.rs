@@ -65,14 +65,8 @@ impl Projects {
             open.iter().any(|open| path.starts_with(&[open.as_os_str().as_bytes(), b"/"].concat()))
         };
         let state = self.at("state");
-        workspace_record::write(
-            std::slice::from_ref(&state),
-            &self.at(start),
-            &self.at("home"),
-            writable,
-            &[],
-        )
-        .unwrap();
+        let places = workspace_record::of_run(&self.at(start), &self.at("home"), writable, &[]);
+        workspace_record::write(std::slice::from_ref(&state), &places).unwrap();
     }
 }
 
@@ -305,13 +299,14 @@ fn a_record_that_is_no_file_vouches_for_nothing() {
     fs::create_dir_all(projects.at("state/guard/workspaces.jsonl")).unwrap();
     assert_eq!(projects.workspace("home/work/a"), "work/a");
     let (state, start, home) = (projects.at("state"), projects.at("home/work"), projects.at("home"));
-    assert!(workspace_record::write(std::slice::from_ref(&state), &start, &home, |_| true, &[]).is_err());
+    let places = workspace_record::of_run(&start, &home, |_| true, &[]);
+    assert!(workspace_record::write(std::slice::from_ref(&state), &places).is_err());
     fs::remove_dir(projects.at("state/guard/workspaces.jsonl")).unwrap();
     // A record that a link leads to vouches for nothing, either.
     fs::write(projects.at("elsewhere"), "").unwrap();
     symlink(projects.at("elsewhere"), projects.at("state/guard/workspaces.jsonl")).unwrap();
     assert_eq!(projects.workspace("home/work/a"), "work/a");
-    assert!(workspace_record::write(std::slice::from_ref(&state), &start, &home, |_| true, &[]).is_err());
+    assert!(workspace_record::write(std::slice::from_ref(&state), &places).is_err());
     assert_eq!(fs::read_to_string(projects.at("elsewhere")).unwrap(), "");
 }
 
