@@ -11,6 +11,7 @@ use parking_lot::{Condvar, Mutex};
 use rustix::io::Errno;
 
 use crate::caller::Caller;
+use crate::worker::Worker;
 
 /// How often a waiting exec checks that its caller is still alive.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
@@ -40,9 +41,16 @@ impl ExecLocks {
     /// Waits for the process's turn.
     ///
     /// # Errors
-    /// ESRCH when the caller is gone.
-    pub fn acquire(&self, caller: &Caller<'_>) -> Result<ExecLock<'_>, Errno> {
+    /// ESRCH when the caller is gone; EAGAIN or ENFILE if too many calls wait already.
+    pub fn acquire(&self, worker: &Worker, caller: &Caller<'_>) -> Result<ExecLock<'_>, Errno> {
         let tgid = caller.process()?;
+        if !self.busy.lock().processes.insert(tgid) {
+            worker.wait_for_turn(caller, || self.wait(tgid, caller))?;
+        }
+        Ok(ExecLock { locks: self, tgid })
+    }
+
+    fn wait(&self, tgid: Tid, caller: &Caller<'_>) -> Result<(), Errno> {
         let mut busy = self.busy.lock();
         while !busy.processes.insert(tgid) {
             busy.waiting += 1;
@@ -50,7 +58,7 @@ impl ExecLocks {
             busy.waiting -= 1;
             caller.check()?;
         }
-        Ok(ExecLock { locks: self, tgid })
+        Ok(())
     }
 }
 

@@ -89,7 +89,7 @@ fn start(request: &Request<'_, '_>, dirfd: i32, path: u64, strings: (u64, u64), 
     }
     // One exec of a process at a time: the first that succeeds ends the threads that make the others. They have read nothing
     // by then.
-    let exec_lock = request.guard.starts.locks.acquire(caller)?;
+    let exec_lock = request.guard.starts.locks.acquire(request.worker, caller)?;
     let mut budget = StringBudget::default();
     let mut memory = Windows::new(caller);
     let argv = Strings::read(&mut memory, strings.0, &mut budget)?;

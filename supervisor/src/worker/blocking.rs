@@ -58,6 +58,15 @@ static BLOCKED: AtomicUsize = AtomicUsize::new(0);
 static SENDS: AtomicUsize = AtomicUsize::new(0);
 static SENT_BYTES: AtomicUsize = AtomicUsize::new(0);
 
+/// The part of `BLOCKED` that is for starts of programs that wait for another start of their process.
+static TURNS: AtomicUsize = AtomicUsize::new(0);
+
+/// Takes the place of a start that waits for another. Such starts have half of the calls that may block: a process with
+/// many threads leaves the rest to others, for as long as a human takes to answer about the first.
+fn wait_for_turn() -> Option<Share> {
+    Share::acquire(&TURNS, 1, max_blocked() / 2)
+}
+
 /// Takes the place of a message that waits to be sent. Sends have half of the calls that may block: opens go on, however
 /// many messages nobody reads.
 fn wait_to_send(calls: usize, bytes: usize) -> Option<[Share; 2]> {
@@ -147,6 +156,19 @@ impl Worker {
         self.run_blocked(caller, call)
     }
 
+    /// Waits until no other thread of the caller's process starts a program.
+    ///
+    /// # Errors
+    /// As [`Worker::block`]; EAGAIN if too many starts wait already.
+    pub fn wait_for_turn<T>(
+        &self,
+        caller: &Caller<'_>,
+        wait: impl FnOnce() -> Result<T, Errno>,
+    ) -> Result<T, Errno> {
+        let _waits = wait_for_turn().ok_or(Errno::AGAIN)?;
+        self.block(caller, wait)
+    }
+
     /// Sends a message that may wait for long. While it waits, it holds this many descriptors, and the message's bytes.
     ///
     /// # Errors
@@ -222,6 +244,16 @@ mod tests {
         assert!(wait_to_send(half, 1).is_some());
         // What was refused counts no more.
         assert_eq!([&SENDS, &SENT_BYTES].map(|used| used.load(Ordering::Relaxed)), [0, 0]);
+    }
+
+    #[test]
+    fn starts_that_wait_leave_room_for_opens() {
+        let half = max_blocked() / 2;
+        let held: Vec<_> = (0..half).map_while(|_| wait_for_turn()).collect();
+        assert_eq!(held.len(), half);
+        assert!(wait_for_turn().is_none());
+        drop(held);
+        assert!(wait_for_turn().is_some());
     }
 
     #[test]
