@@ -27,7 +27,8 @@ pub(super) enum Start {
 pub(super) fn paths_of(set: Set) -> impl Iterator<Item = (Start, &'static str)> {
     let of_set = LISTS.iter().filter(move |(other, _)| *other == set);
     let scripts = AGENTS_SCRIPTS.iter().map(String::as_str).filter(move |_| set == Set::Agents);
-    of_set.flat_map(|(_, list)| list.split_whitespace()).chain(scripts).flat_map(|path| {
+    let with_blanks = EDITORS_WITH_BLANKS.into_iter().filter(move |_| set == Set::Editors);
+    of_set.flat_map(|(_, list)| list.split_whitespace()).chain(scripts).chain(with_blanks).flat_map(|path| {
         let below = |(prefix, start)| {
             let rest = path.strip_prefix(prefix)?;
             rest.starts_with('/').then_some((start, rest))
@@ -67,6 +68,14 @@ pub(super) fn may_be_asked(rest: &str) -> bool {
 
 /// Caches of compiled code, which programs make in any directory.
 const CODE_CACHES: [&str; 3] = ["/node-compile-cache/", "/v8-compile-cache-#/", "/jiti/openclaw/"];
+
+/// Places of the editors' set whose names have blanks, which the lists cannot have.
+const EDITORS_WITH_BLANKS: [&str; 4] = [
+    "~/.config/Code - Insiders/User/",
+    "~/.config/Code - OSS/User/",
+    "~/.config/Windsurf - Next/User/",
+    "~/.config/Trae CN/User/",
+];
 
 /// The directories of agents that have a profile, which opens them to the agent.
 const OF_AGENTS: [&str; 4] = ["~/.claude", "~/.codex", "~/.gemini", "~/.aider"];
@@ -123,6 +132,7 @@ mod tests {
         assert_eq!(of(Set::Autostart, "/applications/"), [Start::Data]);
         assert_eq!(of(Set::Git, "/hooks/"), [Start::Git]);
         assert_eq!(of(Set::Preload, "/etc/ld.so.preload"), [Start::Root]);
+        assert_eq!(of(Set::Editors, "/Code - Insiders/User/"), [Start::Config]);
     }
 
     #[test]
