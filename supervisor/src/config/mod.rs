@@ -105,6 +105,17 @@ pub enum SetupError {
         path = shown(.0.as_os_str().as_bytes())
     )]
     Shut(PathBuf),
+    /// A file or directory cannot be read for a reason that may pass.
+    #[error(
+        "the guard cannot read {path} now ({error}), so it cannot tell whether that leads to something protected: try again, and look for what holds it (`lslocks`) or uses up descriptors or memory",
+        path = shown(path.as_os_str().as_bytes())
+    )]
+    Busy {
+        /// The file or directory.
+        path: PathBuf,
+        /// Why.
+        error: std::io::Error,
+    },
     /// The settings of an agent cannot be read as a whole.
     #[error(transparent)]
     Unread(agent_settings::UnreadSettings),
@@ -121,6 +132,16 @@ pub enum SetupError {
         /// The accepted values, or what to do instead.
         expected: &'static str,
     },
+}
+
+impl From<realpath::Shut> for SetupError {
+    fn from(shut: realpath::Shut) -> SetupError {
+        let realpath::Shut { path, passing } = shut;
+        match passing {
+            Some(errno) => SetupError::Busy { path, error: std::io::Error::from_raw_os_error(errno) },
+            None => SetupError::Shut(path),
+        }
+    }
 }
 
 fn lines(problems: &[Problem]) -> String {
@@ -259,7 +280,7 @@ fn with_host<T>(
         trail: if disk == Disk::Used { &trail } else { &as_written },
         earlier_runs: paths.earlier_runs.clone(),
     });
-    links.shut().map_or(Ok(asked), |path| Err(SetupError::Shut(path)))
+    links.shut().map_or(Ok(asked), |shut| Err(shut.into()))
 }
 
 /// Finds the workspace for a policy. `host` has none yet.

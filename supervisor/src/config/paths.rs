@@ -196,7 +196,7 @@ impl Paths {
             links.trail(path);
         }
         // Behind a directory that cannot be searched, something could need protection, and the guard would not know.
-        links.shut().map_or(Ok(paths), |path| Err(SetupError::Shut(path)))
+        links.shut().map_or(Ok(paths), |shut| Err(shut.into()))
     }
 
     /// Reads again what files runs had, and where they could write: another guard may have started. If something has
@@ -351,7 +351,7 @@ impl Paths {
         let (projects, workspace) = (None, None);
         let paths =
             Paths { cwd, start, persistence_sites, earlier_runs, projects, workspace, ..self.clone() };
-        links.shut().map_or(Ok(paths), |path| Err(SetupError::Shut(path)))
+        links.shut().map_or(Ok(paths), |shut| Err(shut.into()))
     }
 
     /// Sets the workspace, without looking for one.

@@ -48,7 +48,16 @@ pub struct Links {
     /// The resolved directories, for lookups of several names in the same one.
     ways: RefCell<HashMap<Vec<u8>, LinkTrail>>,
     /// The first file or directory that could not be read.
-    unread: RefCell<Option<PathBuf>>,
+    unread: RefCell<Option<Shut>>,
+}
+
+/// What kept something from being found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Shut {
+    /// The file or directory.
+    pub path: PathBuf,
+    /// The errno of a reason that may pass; `None` if its mode is the reason.
+    pub passing: Option<i32>,
 }
 
 impl Links {
@@ -59,9 +68,9 @@ impl Links {
 
     /// Returns the first directory or file that kept something from being found, by its mode if it is this user's, or for a
     /// reason that may pass. A guarded program may have changed the mode, and another may change it back during the next run.
-    pub fn shut(&self) -> Option<PathBuf> {
-        let directory =
-            || self.directories.borrow().shut().map(|path| PathBuf::from(OsStr::from_bytes(path)));
+    pub fn shut(&self) -> Option<Shut> {
+        let by_mode = |path: &[u8]| Shut { path: OsStr::from_bytes(path).into(), passing: None };
+        let directory = || self.directories.borrow().shut().map(by_mode);
         self.unread.borrow().clone().or_else(directory)
     }
 
@@ -73,10 +82,10 @@ impl Links {
             let user = rustix::process::geteuid().as_raw();
             path.metadata().is_ok_and(|meta| meta.uid() == user)
         };
-        let may_be_read_later = error.raw_os_error().is_some_and(may_pass);
-        let counts = may_be_read_later || error.kind() == io::ErrorKind::PermissionDenied && is_shut();
+        let passing = error.raw_os_error().filter(|errno| may_pass(*errno));
+        let counts = passing.is_some() || error.kind() == io::ErrorKind::PermissionDenied && is_shut();
         if counts && self.shut().is_none() {
-            *self.unread.borrow_mut() = Some(path.to_owned());
+            *self.unread.borrow_mut() = Some(Shut { path: path.to_owned(), passing });
         }
     }
 
@@ -242,7 +251,8 @@ mod tests {
             links.shut()
         };
         for errno in [libc::EAGAIN, libc::EMFILE, libc::ENFILE, libc::ENOMEM] {
-            assert_eq!(unread(io::Error::from_raw_os_error(errno)), Some("/usr/x".into()), "{errno}");
+            let shut = Shut { path: "/usr/x".into(), passing: Some(errno) };
+            assert_eq!(unread(io::Error::from_raw_os_error(errno)), Some(shut), "{errno}");
         }
         for errno in [libc::ENOENT, libc::ENOTDIR, libc::ELOOP, libc::EIO] {
             assert_eq!(unread(io::Error::from_raw_os_error(errno)), None, "{errno}");
