@@ -1,7 +1,10 @@
 //! What keeps the guard from reading what git reads: a lease on a configuration, a mode for a moment. And git directories that
 //! only a file names.
 
-use guard_tests::World;
+use std::io::{BufRead, BufReader};
+use std::process::{Command, Stdio};
+
+use guard_tests::{World, ended};
 
 use crate::planted::{Planted, each_comes_to_nothing, leaked, one_run};
 
@@ -37,6 +40,35 @@ fn a_lease_hides_no_configuration() {
     for file in ["g/repo/.git", "far/a/b/main/.git/worktrees/repo/commondir", "far/a/b/main/.git/config"] {
         each_comes_to_nothing(&planted(tree, &format!("lease {file} g/hooks"), COMMIT));
     }
+}
+
+#[test]
+fn a_start_names_the_file_that_a_lease_holds() {
+    let world = World::bare();
+    let file = world.write("home/.gitconfig", "");
+    let holding = "import fcntl, signal, sys
+signal.signal(signal.SIGIO, signal.SIG_IGN)
+file = open(sys.argv[1])
+fcntl.fcntl(file, fcntl.F_SETLEASE, fcntl.F_WRLCK)
+print('held', flush=True)
+sys.stdin.read()";
+    let mut holder = Command::new("/usr/bin/python3")
+        .args(["-c", holding])
+        .arg(&file)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("python3");
+    let mut line = String::new();
+    let output = holder.stdout.take().expect("a pipe");
+    BufReader::new(output).read_line(&mut line).expect("a line");
+    let held = ended(world.command().args(["--", "true"]));
+    drop(holder.stdin.take());
+    holder.wait().expect("its end");
+    assert_eq!((&*line, held.status), ("held\n", 125), "{}", held.stderr);
+    let message = format!("the guard cannot read {} now (", file.display());
+    assert!(held.stderr.contains(&message) && held.stderr.contains("try again"), "{}", held.stderr);
+    assert_eq!(ended(world.command().args(["--", "true"])).status, 0);
 }
 
 #[test]
@@ -115,6 +147,38 @@ fn what_a_repository_behind_a_link_names_is_protected() {
         let after = leaked(format!("cd {place} && git commit -q --allow-empty -m x"));
         each_comes_to_nothing(&planted(before, &format!("hook {hooks}"), after));
     }
+}
+
+/// Hooks are often links to scripts in the work tree, wherever git looks for the hooks.
+#[test]
+fn a_link_among_the_hooks_that_a_repository_names_leads_to_no_script_of_the_trees() {
+    let repository = "mkdir -p g/h/scripts g/h/hk; cd g/h; git init -q repo; mkdir repo/scripts repo/hk";
+    for (set, link) in [
+        ("git -C repo config core.hooksPath hk", "ln -s ../scripts/pre-commit repo/hk/pre-commit"),
+        (
+            "git -C repo config core.hooksPath hl; ln -s hk repo/hl",
+            "ln -s ../scripts/pre-commit repo/hk/pre-commit",
+        ),
+        (
+            "rm -rf repo/.git/hooks; ln -s ../hk repo/.git/hooks",
+            "ln -s ../scripts/pre-commit repo/hk/pre-commit",
+        ),
+        ("git -C repo config core.hooksPath \"$PWD/hk\"", "ln -s ../repo/scripts/pre-commit hk/pre-commit"),
+        ("git config --global core.hooksPath \"$PWD/hk\"", "ln -s ../repo/scripts/pre-commit hk/pre-commit"),
+    ] {
+        let before = leaked(format!("{repository}; {set}; {link}"));
+        let after = "cd g/h/repo && git commit -q --allow-empty -m x";
+        each_comes_to_nothing(&planted(before, "hook g/h/repo/scripts", after));
+    }
+}
+
+/// A git directory with another name than `.git` names its work tree, and the work tree's hooks are relative to that.
+#[test]
+fn a_work_tree_that_only_its_git_directory_names_keeps_its_hooks() {
+    let before = "mkdir -p g/tree; git init -q --bare g/dots.git; git -C g/dots.git config core.bare false
+        git -C g/dots.git config core.worktree ../tree; git --git-dir g/dots.git config core.hooksPath hk";
+    let after = "git --git-dir g/dots.git commit -q --allow-empty -m x";
+    each_comes_to_nothing(&planted(before, "hook g/tree/hk", after));
 }
 
 /// What a configuration names is found however it is spelled: with bytes that are not text, and as a shell takes a command

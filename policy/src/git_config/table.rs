@@ -209,6 +209,11 @@ const PROGRAMS: &[(&str, &str)] = &[
     ("svn.authorsProg", "git svn runs it"),
     ("gitflow.*.hooks", "git flow runs the hooks in that directory"),
     ("annex.**", "git-annex runs some of these commands"),
+    ("remote.*.annex-cost-command", "git-annex runs it"),
+    ("remote.*.annex-start-command", "git-annex runs it"),
+    ("remote.*.annex-stop-command", "git-annex runs it"),
+    ("remote.*.annex-shell", "git-annex has ssh run it"),
+    ("secrets.providers", "git-secrets runs it in its hooks"),
     ("hook.*.command", "git runs it as a hook, since 2.54"),
 ];
 

@@ -33,17 +33,29 @@ pub fn named_by_git_directory(links: &Links, directory: &Path, top: &Path) -> Ve
     if is_cut {
         found.unread(top);
     }
-    found.others_of(&directory.join("config"), top, directory);
-    for of in worktrees.iter().map(PathBuf::as_path).chain([directory]) {
-        found.others_of(&of.join("config.worktree"), top, directory);
+    let of_worktrees = worktrees.iter().map(PathBuf::as_path).chain([directory]);
+    let configs: Vec<PathBuf> = [directory.join("config")]
+        .into_iter()
+        .chain(of_worktrees.map(|of| of.join("config.worktree")))
+        .collect();
+    configs.iter().for_each(|config| found.others_of(config, top, directory));
+    for worktree in found.other_worktrees(top) {
+        configs.iter().for_each(|config| found.others_of(config, &worktree, directory));
     }
+    // Links in a plain directory of hooks have names of git's, and are found by them.
+    if directory.join("hooks").is_symlink() {
+        found.directories.push(directory.to_owned());
+    }
+    found.links();
     [found.others, found.unread].concat()
 }
 
 /// Returns the paths that the user's and the system's configurations name for a work tree, or for the home itself. `links`
 /// knows what was shut.
 pub fn named_by_user(links: &Links, home: &Path, top: &Path) -> Vec<PathBuf> {
-    Repositories::of_user(links, home, top).others
+    let mut found = Repositories::of_user(links, home, top);
+    found.links();
+    found.others
 }
 
 /// Returns the git directories that the `.git` of a work tree leads to, if it is a file or a link: its own, and the common
@@ -74,13 +86,15 @@ pub(super) struct Repositories<'l> {
     unread: Vec<PathBuf>,
     /// The included configuration files that were read already, of the repository at hand.
     included: Vec<PathBuf>,
+    /// The work trees that its configurations name: git looks for relative paths there.
+    worktrees: Vec<PathBuf>,
 }
 
 impl Repositories<'_> {
     pub(super) fn new(links: &Links, max_includes: usize) -> Repositories<'_> {
         let (tops, directories, others) = (Vec::new(), Vec::new(), Vec::new());
-        let (hooks, unread, included) = (Vec::new(), Vec::new(), Vec::new());
-        Repositories { links, max_includes, tops, directories, others, hooks, unread, included }
+        let (hooks, unread, included, worktrees) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        Repositories { links, max_includes, tops, directories, others, hooks, unread, included, worktrees }
     }
 
     /// Reads the user's and the system's configurations (git-config(1), FILES). A relative path in them is one in `top`.
@@ -165,6 +179,10 @@ impl Repositories<'_> {
         let settings = self.settings_of(&config, top);
         self.others_in(&settings, &config, top, &directory);
         self.others_of(&directory.join("config.worktree"), top, &directory);
+        for worktree in self.other_worktrees(top) {
+            self.others_in(&settings, &config, &worktree, &directory);
+            self.others_of(&directory.join("config.worktree"), &worktree, &directory);
+        }
         let (worktrees, is_cut) = self.names(&directory.join("worktrees"));
         if is_cut {
             self.unread(top);
@@ -185,6 +203,17 @@ impl Repositories<'_> {
                 self.directory(module, top);
             }
         }
+    }
+
+    /// Takes the work trees that the configurations of the repository at hand name, without `top`. What they include is
+    /// read again for these.
+    fn other_worktrees(&mut self, top: &Path) -> Vec<PathBuf> {
+        self.included.clear();
+        let mut worktrees = std::mem::take(&mut self.worktrees);
+        worktrees.sort();
+        worktrees.dedup();
+        worktrees.retain(|worktree| worktree != top);
+        worktrees
     }
 
     fn unread(&mut self, top: &Path) {
@@ -244,7 +273,12 @@ impl Repositories<'_> {
                 }
                 ("core", "attributesfile") | ("init", "templatedir") => self.others.extend(paths(value, top)),
                 ("core", "worktree") => {
-                    self.others.push(around.join(OsStr::from_bytes(value)).join(".git"));
+                    let worktree = around.join(OsStr::from_bytes(value));
+                    let git = worktree.join(".git");
+                    if !self.others.contains(&git) {
+                        self.others.push(git);
+                    }
+                    self.worktrees.push(worktree.canonicalize().unwrap_or(worktree));
                 }
                 ("include" | "includeif", "path") => {
                     for included in paths(value, config.parent().unwrap_or(top)) {
@@ -253,12 +287,16 @@ impl Repositories<'_> {
                 }
                 _ => {}
             }
-            let subsection = Some(&**subsection).filter(|name| !name.is_empty());
-            if names_program(section.as_bytes(), subsection, key.as_bytes()) {
-                self.others.extend(git_values::programs(value, top, home.as_deref()));
+            let name = Some(&**subsection).filter(|name| !name.is_empty());
+            let command = match names_program(section.as_bytes(), name, key.as_bytes()) {
+                true => Some(&**value),
+                false => git_values::of_ext(if section == "url" { subsection } else { value }),
+            };
+            if let Some(command) = command {
+                self.others.extend(git_values::programs(command, top, home.as_deref()));
                 // An alias runs when somebody types it, as a program does that somebody starts.
                 if let Some(home) = home.as_deref().filter(|_| section != "alias") {
-                    match git_values::scripts(value, top, home) {
+                    match git_values::scripts(command, top, home) {
                         Ok(scripts) => self.others.extend(scripts),
                         Err(TooLong) => self.unread(top),
                     }
@@ -287,7 +325,9 @@ impl Repositories<'_> {
         let hooks = self.directories.iter().map(|directory| directory.join("hooks"));
         let directories: Vec<PathBuf> = hooks.chain(self.others.iter().cloned()).collect();
         for directory in directories {
-            let names = std::fs::read_dir(directory).into_iter().flatten().flatten().take(MAX_NAMES);
+            let names =
+                std::fs::read_dir(&directory).inspect_err(|error| self.links.unreadable(&directory, error));
+            let names = names.into_iter().flatten().flatten().take(MAX_NAMES);
             let links = names.filter(|name| name.file_type().is_ok_and(|kind| kind.is_symlink()));
             self.others.extend(links.map(|name| name.path()));
         }

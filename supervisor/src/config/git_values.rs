@@ -38,11 +38,7 @@ pub fn paths(value: &[u8], base: &Path, home: Option<&Path>) -> Vec<PathBuf> {
 /// without a slash is looked for in PATH.
 pub fn programs(value: &[u8], top: &Path, home: Option<&Path>) -> Vec<PathBuf> {
     let is_between = |byte: &u8| byte.is_ascii_whitespace() || BETWEEN.contains(byte);
-    let words = value.split(is_between).flat_map(|word| {
-        // `-Fpath` is an option with its value.
-        let of_option = word.strip_prefix(b"-").and_then(|rest| rest.get(1..));
-        [Some(word), of_option].into_iter().flatten()
-    });
+    let words = value.split(is_between).flat_map(|word| [word].into_iter().chain(of_options(word)));
     let named = words.chain([value]).filter(|word| word.contains(&b'/'));
     let mut found: Vec<PathBuf> = named.flat_map(|word| paths(word, top, home)).collect();
     found.sort();
@@ -51,13 +47,70 @@ pub fn programs(value: &[u8], top: &Path, home: Option<&Path>) -> Vec<PathBuf> {
     found
 }
 
-/// The scripts of a value that git runs as a command by itself.
+/// What may be the value of a short option in a word: `-Fpath`, or `-qvFpath` with other options before.
+fn of_options(word: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let letters = word.strip_prefix(b"-").unwrap_or_default();
+    let count = letters.iter().take_while(|byte| byte.is_ascii_alphanumeric()).count();
+    (1..=count).map(move |at| &letters[at..])
+}
+
+/// The command of a URL that git runs (git-remote-ext(1)).
+pub fn of_ext(url: &[u8]) -> Option<&[u8]> {
+    url.strip_prefix(b"ext::")
+}
+
+/// The scripts of a value that git runs as a command by itself, and what else its options and patterns name.
 ///
 /// # Errors
 /// The command is too long to be read.
 pub fn scripts(value: &[u8], top: &Path, home: &Path) -> Result<Vec<PathBuf>, TooLong> {
-    let text = str::from_utf8(value.strip_prefix(b"!").unwrap_or(value));
-    text.map_or(Ok(Vec::new()), |text| scripts_of_text(text, home, top))
+    let Ok(text) = str::from_utf8(value.strip_prefix(b"!").unwrap_or(value)) else { return Ok(Vec::new()) };
+    let mut found = scripts_of_text(text, home, top)?;
+    for (at, _) in SSH_COMMANDS.into_iter().flat_map(|option| text.match_indices(option)) {
+        // The option's value is a command: `-o 'ProxyCommand sh p %h'`, `-oProxyCommand=p`.
+        let rest = text[at..].trim_start_matches(|letter: char| letter.is_ascii_alphabetic());
+        found.extend(scripts_of_text(rest.trim_matches([' ', '=', '"', '\'']), home, top)?);
+    }
+    let words: Vec<&[u8]> =
+        value.split(|byte| byte.is_ascii_whitespace() || BETWEEN.contains(byte)).collect();
+    let named = |word: &[u8]| paths(word, top, Some(home));
+    let mut next = None;
+    for word in words.iter().rev().filter(|word| !word.is_empty()) {
+        // A configuration of ssh(1), or a script of awk(1) and sed(1).
+        if let Some(file) = [b'F', b'f'].into_iter().find_map(|option| file_of_option(word, option)) {
+            let file = Some(file).filter(|file| !file.is_empty()).or(next);
+            found.extend(file.into_iter().flat_map(named).filter(|path| !path.is_dir()));
+        }
+        if !word.starts_with(b"-") {
+            next = Some(word);
+        }
+        // Any name in the directory may fit a pattern.
+        if let Some(wildcard) = word.iter().position(|byte| b"*?[".contains(byte))
+            && let Some(end) = word[..wildcard].iter().rposition(|byte| *byte == b'/')
+        {
+            found.extend(Some(&word[..end]).filter(|word| is_name(word)).into_iter().flat_map(named));
+        }
+    }
+    let runs_parts = |word: &&[u8]| word.rsplit(|byte| *byte == b'/').next() == Some(b"run-parts");
+    let parts = words.iter().skip_while(|word| !runs_parts(word)).skip(1);
+    found.extend(parts.filter(|word| is_name(word)).flat_map(|word| named(word)));
+    Ok(found)
+}
+
+/// Options of ssh's whose value is a command (ssh_config(5)).
+const SSH_COMMANDS: [&str; 3] = ["ProxyCommand", "LocalCommand", "KnownHostsCommand"];
+
+/// Whether a path has a name of its own: it is not only `..` and the like.
+fn is_name(path: &[u8]) -> bool {
+    path.iter().any(|byte| !b"./".contains(byte))
+}
+
+/// What follows a short option in its word; empty if its value is the next word.
+fn file_of_option(word: &[u8], option: u8) -> Option<&[u8]> {
+    let letters = word.strip_prefix(b"-").filter(|letters| !letters.starts_with(b"-"))?;
+    let at = letters.iter().position(|letter| *letter == option)?;
+    let is_option = letters[..at].iter().all(u8::is_ascii_alphanumeric);
+    is_option.then(|| &letters[at + 1..])
 }
 
 fn required(value: &[u8]) -> &[u8] {
@@ -120,6 +173,16 @@ mod tests {
             ("python3 d.py", "d.py"),
             ("!sh f.sh", "f.sh"),
             ("ssh -Ftools/cfg", "tools/cfg"),
+            ("ssh -4Ftools/cfg", "tools/cfg"),
+            ("ssh -qvFtools/cfg", "tools/cfg"),
+            ("ssh -F cfg", "cfg"),
+            ("ssh -vFcfg", "cfg"),
+            ("ssh -o 'ProxyCommand sh p.sh %h'", "p.sh"),
+            ("ssh -oProxyCommand=tools/p", "tools/p"),
+            ("awk -f x.awk", "x.awk"),
+            ("sed -nfx.sed", "x.sed"),
+            ("sh tools/f*", "tools"),
+            ("run-parts --regex=x tools", "tools"),
             ("~/app/tools/d", "tools/d"),
         ] {
             assert!(program(value).contains(&expected.to_owned()), "{value}: {:?}", program(value));

@@ -43,7 +43,8 @@
 //!   `.python-version` and `.ruby-version` choose among installed versions: pyenv and rbenv refuse a path there.
 //!   `.perl-version`, `.php-version`, `.go-version`: plenv, phpenv and goenv look for a directory of that name below their
 //!   versions, and take `../` (their `plenv-exec`, `phpenv-exec`, `goenv-exec`), as luaenv, tfenv and tofuenv do with
-//!   `.lua-version`, `.terraform-version` and `.opentofu-version` (`tfenv-exec.sh`); `.phpbrewrc`: phpbrew sources it at `cd`
+//!   `.lua-version`, `.terraform-version` and `.opentofu-version` (`tfenv-exec.sh`), and swiftenv with `.swift-version`
+//!   (`swiftenv-prefix`); `.phpbrewrc`: phpbrew sources it at `cd`
 //!   (its `shell/bashrc`).
 //! - `.jupytext.py`, `jupytext.py`: Python that jupytext runs as its configuration (its "Configuration files"); `gtags.conf`:
 //!   libraries that gtags(1) loads as parsers (gtags.conf(5), `gtags_parser`); `.tmux-sessionizer`: what tmux-sessionizer has a
@@ -74,7 +75,8 @@
 //!   `cd`, unasked once the `.envrc` is allowed (its `direnvrc`; direnv-stdlib(1), `direnv_layout_dir`).
 //! - `~/.gem/ruby/`, `~/.local/share/gem/`: gems of the user, which each ruby loads before those of the system, and plugins,
 //!   which each `gem` loads (RubyGems' "Plugins", `Gem.user_dir`); `~/go/pkg/mod/golang.org/toolchain@*/`: programs that `go`
-//!   starts in place of itself, checked only when they are fetched ("Go Toolchains", go.dev/doc/toolchain);
+//!   starts in place of itself, checked only when they are fetched ("Go Toolchains", go.dev/doc/toolchain), and
+//!   `cache/download/golang.org/toolchain/`, the archives from which they are made;
 //!   `~/.stack/hooks/`, `~/.stack/programs/`: a script that installs GHC, and each GHC (stack's "Customisation scripts",
 //!   "Stack root location").
 //! - `~/.claude/chrome/`: what browsers start (Claude Code's "Use Claude Code with Chrome"); `scripts/`, `bin/`,
@@ -128,7 +130,8 @@
 //!   Gemini CLI's directory (Antigravity's "Hooks", "MCP").
 //! - `zr/`: the plugins that zsh sources (zr's `main.rs`); `zoxide/`: what Nushell sources where home-manager sets it up;
 //!   `vendor/autoload/`: what Nushell sources at its start (its book, "Configuration"); `hermit/`: hermit itself, which the
-//!   script `bin/hermit` of a project starts from there; `hie-bios/`: wrappers that Haskell's language server starts
+//!   script `bin/hermit` of a project starts from there; `bazelisk/`, `dotslash/`, `elixir-tools/`: programs that their
+//!   launchers start from there (their READMEs); `hie-bios/`: wrappers that Haskell's language server starts
 //!   (hie-bios' `Process.hs`); `jdtls/config/`: the bundles that the Java language server loads, where nvim-lspconfig starts
 //!   it (`lsp/jdtls.lua`); `org-persist/`: parsed Org files, in which the name of a function may be a function that Emacs
 //!   calls (Org's `org-persist.el`); `Google/`: Android Studio's directories, as `JetBrains/`.
@@ -242,7 +245,7 @@ pub(super) const LISTS: &[(Set, &str)] = &[
          ~/.config/hg/ \
          ~/.jjconfig.toml ~/.config/jj/ ~/.tigrc ~/.config/tig/ ~/.config/lazygit/ ~/.config/gitui/ \
          ~/.config/pre-commit/ /etc/gitconfig /etc/gitattributes /etc/mercurial/ /usr/share/git-core/templates/ \
-         ~/.cache/git/credential/ ~/.cache/trunk/ ~/.cache/hermit/ ~/.cache/pre-commit/repo*/ ~/.cache/prek/repos/ ~/.cache/prek/hooks/ ~/.cache/prek/tools/ GIT/config GIT/config.worktree GIT/hooks/ GIT/remotes/ GIT/branches/ GIT/info/attributes \
+         ~/.cache/git/credential/ ~/.cache/trunk/ ~/.cache/hermit/ ~/.cache/bazelisk/ ~/.cache/dotslash/ ~/.cache/elixir-tools/ ~/.cache/pre-commit/repo*/ ~/.cache/prek/repos/ ~/.cache/prek/hooks/ ~/.cache/prek/tools/ GIT/config GIT/config.worktree GIT/hooks/ GIT/remotes/ GIT/branches/ GIT/info/attributes \
          GIT/commondir WORK/.hg/hgrc \
          WORK/.hg/hgrc-not-shared WORK/.jj/repo/config.toml WORK/.sl/config \
          WORK/.sl/requires WORK/.sl/sharedpath WORK/.pijul/config WORK/_darcs/prefs/defaults WORK/CVS/Root \
@@ -255,7 +258,7 @@ pub(super) const LISTS: &[(Set, &str)] = &[
         "WORK/.envrc WORK/.envrc.local WORK/.envrc.private WORK/.direnv/flake-profile* WORK/.direnv/nix-profile* WORK/.direnv/bin/ WORK/.rvmrc WORK/.rbenv-vars WORK/.mise.toml WORK/.mise.*.toml WORK/mise.toml WORK/mise.*.toml WORK/.config/mise/ \
          WORK/.config/mise.toml WORK/.config/mise.*.toml WORK/.mise/ WORK/mise/config.toml WORK/mise/config.*.toml \
          WORK/.rtx.toml WORK/.tool-versions WORK/.nvmrc WORK/.node-version WORK/.java-version WORK/.sdkmanrc \
-         WORK/.perl-version WORK/.php-version WORK/.go-version WORK/.lua-version WORK/.terraform-version WORK/.opentofu-version WORK/.phpbrewrc \
+         WORK/.perl-version WORK/.swift-version WORK/.php-version WORK/.go-version WORK/.lua-version WORK/.terraform-version WORK/.opentofu-version WORK/.phpbrewrc \
          WORK/.prototools WORK/.shadowenv.d/ WORK/.ruby-env WORK/.versions.conf WORK/.autoenv.zsh WORK/.autoenv.zsh.zwc WORK/.autoenv ~/.envrc ~/.direnvrc \
          ~/.config/direnv/ ~/.local/share/direnv/ ~/.mise.toml ~/.mise.*.toml ~/mise.toml ~/mise.*.toml ~/.mise/ \
          ~/mise/config.toml ~/mise/config.*.toml ~/.rtx.toml ~/.config/mise/ ~/.config/mise.toml ~/.config/mise.*.toml \
@@ -320,7 +323,7 @@ pub(super) const LISTS: &[(Set, &str)] = &[
          ~/.pydistutils.cfg ~/.config/pypoetry/ ~/.config/uv/ ~/.config/pdm/ ~/.config/hatch/ ~/.condarc ~/.mambarc \
          ~/.config/conda/ ~/.local/lib/ ~/.local/share/pipx/ ~/.local/pipx/ ~/.local/share/uv/tools/ \
          ~/.local/share/uv/python/ ~/.cargo/config ~/.cargo/config.toml ~/.rustup/settings.toml ~/.rustup/toolchains/ \
-         ~/.config/go/env ~/go/pkg/mod/golang.org/toolchain@*/ ~/.bundle/ ~/.gemrc ~/.config/gem/ ~/.gem/credentials ~/.gem/ruby/ ~/.local/share/gem/ ~/.config/rubygems/ ~/.gradle/init.d/ \
+         ~/.config/go/env ~/go/pkg/mod/golang.org/toolchain@*/ ~/go/pkg/mod/cache/download/golang.org/toolchain/ ~/.bundle/ ~/.gemrc ~/.config/gem/ ~/.gem/credentials ~/.gem/ruby/ ~/.local/share/gem/ ~/.config/rubygems/ ~/.gradle/init.d/ \
          ~/.gradle/init.gradle ~/.gradle/init.gradle.kts ~/.gradle/gradle.properties ~/.m2/settings.xml \
          ~/.m2/settings-security.xml ~/.m2/extensions.xml ~/.mavenrc ~/.sbt/repositories ~/.sbt/1.0/plugins/ \
          ~/.sbt/1.0/global.sbt ~/.ammonite/ ~/.lein/profiles.clj ~/.lein/init.clj ~/.config/clojure/deps.edn \
