@@ -99,8 +99,7 @@ impl EditContext {
     }
 
     fn compile(&self, text: Option<&[u8]>) -> Result<Arc<Policy>, SetupError> {
-        let policy = config::compile(&self.options, &self.paths, Disk::Used, text, &self.stores)?;
-        Ok(Arc::new(config::as_in_a_run(&self.options, &self.paths, policy)))
+        config::compile_as_in_a_run(&self.options, &self.paths, Disk::Used, text, &self.stores).map(Arc::new)
     }
 
     /// Writes the draft, if the policy is still the text that was read.

@@ -88,8 +88,7 @@ impl PolicyText {
     pub fn policy(&self, agent: &str, disk: Disk) -> Result<Policy, PolicyError> {
         let options = Options { agent: agent.to_owned(), ..self.options.clone() };
         let compile = |paths: &Paths, stores: &Stores| {
-            let policy = config::compile(&options, paths, disk, Some(&self.text), stores)?;
-            Ok::<Policy, SetupError>(config::as_in_a_run(&options, paths, policy))
+            config::compile_as_in_a_run(&options, paths, disk, Some(&self.text), stores)
         };
         let stores = match disk {
             Disk::Used => Stores::load(&self.paths.state_directory),

@@ -38,10 +38,9 @@ pub fn named_by_git_directory(links: &Links, directory: &Path, top: &Path) -> Ve
         .into_iter()
         .chain(of_worktrees.map(|of| of.join("config.worktree")))
         .collect();
-    configs.iter().for_each(|config| found.others_of(config, top, directory));
-    for worktree in found.other_worktrees(top) {
-        configs.iter().for_each(|config| found.others_of(config, &worktree, directory));
-    }
+    found.in_each_worktree(top, |found, top| {
+        configs.iter().for_each(|config| found.others_of(config, top, directory));
+    });
     // Links in a plain directory of hooks have names of git's, and are found by them.
     if directory.join("hooks").is_symlink() {
         found.directories.push(directory.to_owned());
@@ -177,12 +176,10 @@ impl Repositories<'_> {
         }
         let config = directory.join("config");
         let settings = self.settings_of(&config, top);
-        self.others_in(&settings, &config, top, &directory);
-        self.others_of(&directory.join("config.worktree"), top, &directory);
-        for worktree in self.other_worktrees(top) {
-            self.others_in(&settings, &config, &worktree, &directory);
-            self.others_of(&directory.join("config.worktree"), &worktree, &directory);
-        }
+        self.in_each_worktree(top, |found, top| {
+            found.others_in(&settings, &config, top, &directory);
+            found.others_of(&directory.join("config.worktree"), top, &directory);
+        });
         let (worktrees, is_cut) = self.names(&directory.join("worktrees"));
         if is_cut {
             self.unread(top);
@@ -205,15 +202,17 @@ impl Repositories<'_> {
         }
     }
 
-    /// Takes the work trees that the configurations of the repository at hand name, without `top`. What they include is
-    /// read again for these.
-    fn other_worktrees(&mut self, top: &Path) -> Vec<PathBuf> {
-        self.included.clear();
+    /// Calls `read` for `top`, and for each other work tree that the configurations it reads name.
+    fn in_each_worktree(&mut self, top: &Path, read: impl Fn(&mut Self, &Path)) {
+        read(self, top);
         let mut worktrees = std::mem::take(&mut self.worktrees);
         worktrees.sort();
         worktrees.dedup();
-        worktrees.retain(|worktree| worktree != top);
-        worktrees
+        // What they include is read again: it names files relative to a work tree.
+        self.included.clear();
+        worktrees.iter().filter(|worktree| *worktree != top).for_each(|worktree| read(self, worktree));
+        // The next repository has its own.
+        self.worktrees.clear();
     }
 
     fn unread(&mut self, top: &Path) {

@@ -37,14 +37,17 @@ pub fn paths(value: &[u8], base: &Path, home: Option<&Path>) -> Vec<PathBuf> {
 /// The files that the value of a key may run that names a program: each word with a slash, and the value as a whole. A word
 /// without a slash is looked for in PATH.
 pub fn programs(value: &[u8], top: &Path, home: Option<&Path>) -> Vec<PathBuf> {
-    let is_between = |byte: &u8| byte.is_ascii_whitespace() || BETWEEN.contains(byte);
-    let words = value.split(is_between).flat_map(|word| [word].into_iter().chain(of_options(word)));
+    let words = words(value).flat_map(|word| [word].into_iter().chain(of_options(word)));
     let named = words.chain([value]).filter(|word| word.contains(&b'/'));
     let mut found: Vec<PathBuf> = named.flat_map(|word| paths(word, top, home)).collect();
     found.sort();
     found.dedup();
     found.retain(|path| !path.is_dir());
     found
+}
+
+fn words(value: &[u8]) -> impl Iterator<Item = &[u8]> {
+    value.split(|byte| byte.is_ascii_whitespace() || BETWEEN.contains(byte))
 }
 
 /// What may be the value of a short option in a word: `-Fpath`, or `-qvFpath` with other options before.
@@ -71,8 +74,7 @@ pub fn scripts(value: &[u8], top: &Path, home: &Path) -> Result<Vec<PathBuf>, To
         let rest = text[at..].trim_start_matches(|letter: char| letter.is_ascii_alphabetic());
         found.extend(scripts_of_text(rest.trim_matches([' ', '=', '"', '\'']), home, top)?);
     }
-    let words: Vec<&[u8]> =
-        value.split(|byte| byte.is_ascii_whitespace() || BETWEEN.contains(byte)).collect();
+    let words: Vec<&[u8]> = words(value).collect();
     let named = |word: &[u8]| paths(word, top, Some(home));
     let mut next = None;
     for word in words.iter().rev().filter(|word| !word.is_empty()) {

@@ -44,7 +44,7 @@ use crate::config::realpath::Links;
 
 pub use files_of_runs::RecordError;
 pub use paths::{Paths, temporary, temporary_name};
-pub use record::{as_in_a_run, may_be_log, record_files, record_workspace};
+pub use record::{may_be_log, record_files, record_workspace};
 pub use reload::Stamps;
 pub use workspace_record::LostRecord;
 
@@ -167,8 +167,7 @@ pub enum Disk {
 /// If a required file is missing, or a file cannot be read or is invalid.
 pub fn policy(options: &Options, paths: &Paths, disk: Disk) -> Result<Policy, SetupError> {
     let text = read(paths, |path| std::fs::read(path))?;
-    let policy = compile(options, paths, disk, text.as_deref(), &Stores::load(&paths.state_directory))?;
-    Ok(as_in_a_run(options, paths, policy))
+    compile_as_in_a_run(options, paths, disk, text.as_deref(), &Stores::load(&paths.state_directory))
 }
 
 /// Returns the path of the audit log by the command line and guard.json. Only commands that read the log use it, so an
@@ -182,6 +181,23 @@ pub fn audit_log(options: &Options) -> Result<PathBuf, SetupError> {
     let text = text.and_then(|text| String::from_utf8(text).ok());
     let document = text.and_then(|text| Document::parse("", &text).ok());
     Ok(paths.audit(document.as_ref().and_then(Document::audit_path)))
+}
+
+/// As [`compile`], for a question about a run under the policy: what this run may write counts as written by the tree, from
+/// its start on.
+///
+/// # Errors
+/// As [`compile`].
+pub fn compile_as_in_a_run(
+    options: &Options,
+    paths: &Paths,
+    disk: Disk,
+    text: Option<&[u8]>,
+    stores: &Stores,
+) -> Result<Policy, SetupError> {
+    let policy = compile(options, paths, disk, text, stores)?;
+    let places = record::places_of_run(options, paths, &policy);
+    Ok(policy.with_written(places))
 }
 
 /// Compiles the text of a policy, or the built-in policy if there is no text, with the approvals stores.

@@ -43,15 +43,8 @@ pub fn record_workspace(
     }
 }
 
-/// Returns a policy as a run under it has it: what this run may write counts as written by the tree, from its start on.
-#[must_use]
-pub fn as_in_a_run(options: &Options, paths: &Paths, policy: Policy) -> Policy {
-    let places = places_of_run(options, paths, &policy);
-    policy.with_written(places)
-}
-
 /// Returns where a run under this policy may write.
-fn places_of_run(options: &Options, paths: &Paths, policy: &Policy) -> Vec<WritablePlace> {
+pub(super) fn places_of_run(options: &Options, paths: &Paths, policy: &Policy) -> Vec<WritablePlace> {
     // Only runs of the sandbox's scope start in the sandbox's own directory, and there may be many.
     let own = paths.enclosure().map(|enclosure| Path::new(OsStr::from_bytes(&enclosure.own)).to_owned());
     let is_in_own = |place: &Path| own.as_ref().is_some_and(|own| place.starts_with(own));
