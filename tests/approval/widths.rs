@@ -6,7 +6,7 @@ use crate::world::executable;
 
 /// Everything in `asked` is asked about.
 const POLICY: &str = r#"{"version": 1, "exec": {"security": "full", "ask": "on-miss", "timeoutMs": 100000},
-    "permissions": {"filesystem": {"rules": {SYSTEM, "/root/.pyenv/**": "r-x", "@/work/**": "rwx", "@/asked/**": "???"},
+    "permissions": {"filesystem": {"rules": {SYSTEM, "@/work/**": "rwx", "@/asked/**": "???"},
         "deny": ["@/asked/denied/**", "@/denied/**"], "default": "---"}}}"#;
 
 fn world() -> World {

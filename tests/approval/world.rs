@@ -22,7 +22,7 @@ fn text(timeout: u64, more: &str) -> String {
         r#"{{"version": 1, "exec": {{"security": "allowlist", "ask": "on-miss", "timeoutMs": {timeout},
             "carriers": ["bash", "sh", "dash", "env"]}},
             "agents": {{"*": {{"allowlist": [{{"pattern": "/usr/**"}}, {{"pattern": "@/bin/free"}}]}}}},
-            "permissions": {{"filesystem": {{"rules": {{SYSTEM, "/root/.pyenv/**": "r-x", "@/work/**": "rwx", "@/bin/**": "r-x"}}, "default": "---"}}}}{more}}}"#
+            "permissions": {{"filesystem": {{"rules": {{SYSTEM, "@/work/**": "rwx", "@/bin/**": "r-x"}}, "default": "---"}}}}{more}}}"#
     )
 }
 

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 /// Everything in `work` may be written, but for what persistence keeps from it.
 const POLICY: &str = r#"{"version": 1, "exec": {"security": "full", "ask": "on-miss", "timeoutMs": 100000},
-    "permissions": {"persistence": "ask", "filesystem": {"rules": {SYSTEM, "/root/.pyenv/**": "r-x", "@/work/**": "rwx", "@/asked/**": "?--"},
+    "permissions": {"persistence": "ask", "filesystem": {"rules": {SYSTEM, "@/work/**": "rwx", "@/asked/**": "?--"},
         "default": "---"}}}"#;
 
 /// For attacks in Python: what would be good to have in the file, and what must never get there.

@@ -7,7 +7,7 @@ use guard_tests::{Ended, World, guard, program_text, until};
 
 /// `quiet` is denied without a line, `asked` is asked about.
 const POLICY: &str = r#"{"version": 1, "exec": {"security": "full", "ask": "on-miss", "timeoutMs": 100000, "askFallback": "full"},
-    "permissions": {"filesystem": {"rules": {SYSTEM, "/root/.pyenv/**": "r-x", "@/work/**": "rwx", "@/asked/**": "???"},
+    "permissions": {"filesystem": {"rules": {SYSTEM, "@/work/**": "rwx", "@/asked/**": "???"},
         "quiet": ["@/asked/quiet/**", "@/work/quiet/**", "@/denied/**", "@/work/**/.envrc"], "deny": ["@/denied/**", "@/asked/quiet/denied"],
         "default": "---"}}}"#;
 

@@ -11,7 +11,7 @@ use serde_json::Value;
 
 /// The policy asks about everything in `asked`, by one rule but for one file.
 const POLICY: &str = r#"{"version": 1, "exec": {"security": "full", "ask": "on-miss", "timeoutMs": 100000},
-    "permissions": {"persistence": "deny", "filesystem": {"rules": {SYSTEM, "/root/.pyenv/**": "r-x", "@/work/**": "rwx",
+    "permissions": {"persistence": "deny", "filesystem": {"rules": {SYSTEM, "@/work/**": "rwx",
         "@/asked/**": "???", "@/asked/d/apart": "???"},
         "deny": ["@/asked/d/denied"], "default": "---"}}}"#;
 

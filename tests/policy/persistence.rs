@@ -8,7 +8,7 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use guard_tests::{World, copy_guard, ended, exchange, guard, skip};
+use guard_tests::{World, copy_guard, ended, exchange, guard, program, search_path, skip};
 
 /// Tries every known way to put `evil` at $2 and the arguments after it, by its name and by that of each
 /// directory above it up to $1. Runs in the directory `scratch` there.
@@ -57,7 +57,7 @@ fn world(persistence: &str) -> World {
 /// Returns the guard's command; the operator's PATH also contains `tools`.
 fn command(world: &World, guard: &Path) -> Command {
     let tools = world.root().join("tools");
-    let path = std::env::var_os("PATH").unwrap_or_default();
+    let path = search_path();
     let mut paths = vec![tools];
     paths.extend(std::env::split_paths(&path));
     let mut command = world.command_of(guard);
@@ -344,13 +344,14 @@ fn ordinary_work_goes_on() {
 #[test]
 fn a_virtual_environment_of_the_workspace_can_be_filled() {
     let world = world("true");
-    let made = Command::new("python3").args(["-m", "venv", "venv"]).current_dir(world.work()).output();
+    let made =
+        Command::new(program("python3")).args(["-m", "venv", "venv"]).current_dir(world.work()).output();
     if !made.is_ok_and(|made| made.status.success()) {
         return skip("python3 -m venv");
     }
     // The virtual environment is active, as an operator has it.
     let bin = world.work().join("venv/bin");
-    let path = format!("{}:{}", bin.display(), std::env::var("PATH").expect("a PATH"));
+    let path = format!("{}:{}", bin.display(), search_path().display());
     world.write("work/p/run", "#!/bin/sh\necho hi\n");
     let line = "mkdir -p node_modules/.bin && echo x > node_modules/.bin/x && cp p/run venv/bin/run && chmod +x venv/bin/run && run";
     let ended = ended(command(&world, &guard()).env("PATH", path).args(["--", "sh", "-c", line]));
@@ -419,10 +420,10 @@ fn the_work_stays_writable_where_path_leads_to_it() {
     let world = world("true");
     fs::create_dir(world.work().join("bin")).expect("a directory");
     symlink(world.work(), world.root().join("link")).expect("a link");
-    let path = std::env::var("PATH").expect("a PATH");
+    let path = search_path();
     for more in ["", ".", "bin/..", &world.root().join("link").display().to_string()] {
         let mut command = world.command();
-        command.env("PATH", format!("{path}:{more}")).current_dir(world.work());
+        command.env("PATH", format!("{}:{more}", path.display())).current_dir(world.work());
         let ended = ended(command.args(["--", "sh", "-c", "echo hi > new && cat new && rm new"]));
         assert_eq!((&*ended.stdout, ended.status), ("hi\n", 0), "{more:?}: {}", ended.stderr);
     }

@@ -1,7 +1,7 @@
 //! Runs the same work natively and guarded, and compares output, status and the resulting files.
 
 use std::collections::BTreeMap;
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::os::unix::ffi::OsStrExt;
@@ -170,9 +170,20 @@ pub fn program(name: &str) -> PathBuf {
         .unwrap_or_else(|| panic!("{name} is needed by the tests: apt-get install {}", package(name)))
 }
 
+/// Returns the caller's `PATH`, with the directories of the caller's home last: what version managers keep there are
+/// scripts that start ten programs for one.
+#[must_use]
+pub fn search_path() -> OsString {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let home = std::env::home_dir().unwrap_or_default();
+    let mut directories: Vec<PathBuf> = std::env::split_paths(&path).collect();
+    directories.sort_by_key(|directory| directory.starts_with(&home));
+    std::env::join_paths(directories).expect("they come from a PATH")
+}
+
 /// Returns the path of a program, or None if it is not there.
 pub(crate) fn find_program(name: &str) -> Option<PathBuf> {
-    let path = std::env::var_os("PATH").unwrap_or_default();
+    let path = search_path();
     ["/usr/bin", "/usr/local/bin", "/bin"]
         .into_iter()
         .map(PathBuf::from)

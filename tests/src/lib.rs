@@ -33,7 +33,7 @@ use tempfile::TempDir;
 
 pub use arena::Arena;
 pub use collector::Collector;
-pub use compare::{Same, Tree, compile, program, program_text, tree};
+pub use compare::{Same, Tree, compile, program, program_text, search_path, tree};
 pub use emulator::{Emulator, Picture, Replies};
 pub use held::Held;
 pub use loader::LOADER;
@@ -330,7 +330,11 @@ impl World {
         for (name, _) in std::env::vars_os().filter(|(name, _)| name.as_bytes().starts_with(b"NEXTEST")) {
             command.env_remove(name);
         }
-        command.current_dir(self.work()).env("HOME", self.home()).stdin(Stdio::null());
+        command
+            .current_dir(self.work())
+            .env("HOME", self.home())
+            .env("PATH", search_path())
+            .stdin(Stdio::null());
     }
 
     /// Runs a command under the guard.

@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use guard_tests::{World, ended};
+use guard_tests::{World, ended, program};
 
 /// Runs the rest of the words, which get the ports of two servers that let others share them.
 const SERVERS: &str = r#"
@@ -70,7 +70,7 @@ fn options_that_change_meanwhile_share_no_port() {
     let mut command = world.command();
     command.arg("--");
     let guard: Vec<_> = [command.get_program()].into_iter().chain(command.get_args()).collect();
-    let mut tries = Command::new("python3");
+    let mut tries = Command::new(program("python3"));
     tries.args(["-S", "-c", SERVERS]).args(guard).args(["python3", "-S", "-c", SWITCHES]);
     let done = ended(tries.env("HOME", world.home()).current_dir(world.work()));
     assert_eq!(done.stdout, "never bound never bound\n".repeat(2) + "ENOPROTOOPT\n", "{}", done.stderr);
@@ -80,7 +80,7 @@ fn options_that_change_meanwhile_share_no_port() {
 fn the_tree_shares_no_port_with_a_running_server() {
     let world = World::open();
     let tries = |words: &[&std::ffi::OsStr]| {
-        let mut command = Command::new("python3");
+        let mut command = Command::new(program("python3"));
         command.args(["-S", "-c", SERVERS]).args(words).args(["python3", "-S", "-c", TRIES]);
         command.env("HOME", world.home()).current_dir(world.work());
         ended(&mut command)

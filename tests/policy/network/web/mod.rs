@@ -8,7 +8,7 @@ mod registries;
 
 use std::process::Command;
 
-use guard_tests::{Ended, World, ended, is_root, skip};
+use guard_tests::{Ended, World, ended, is_root, program, skip};
 
 const OUTSIDE: &str = include_str!("outside.py");
 const DIRECT: &str = include_str!("direct.py");
@@ -103,7 +103,7 @@ fn pairs(stdout: &str) -> Vec<(&str, &str)> {
 #[test]
 fn no_socket_leads_past_the_proxy() {
     let world = ruled();
-    let mut native = Command::new("python3");
+    let mut native = Command::new(program("python3"));
     native.args(["-S", "-c", DIRECT]);
     let Some(native) = there(&world, &native) else { return };
     let ways = pairs(&native.stdout).len();

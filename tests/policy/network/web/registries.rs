@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use guard_tests::{Ended, ended, has, skip, toolchain};
+use guard_tests::{Ended, ended, has, program, skip, toolchain};
 
 use super::lookups::NO_PROXY;
 use super::{guarded, pairs, ruled, strangers};
@@ -37,7 +37,9 @@ fn fetched(before: &str, host: &str) -> Option<Ended> {
     }
     let toolchain = toolchain()?;
     let world = ruled();
-    let made = ended(Command::new("python3").args(["-S", "-c", REGISTRIES]).arg(world.root().join("files")));
+    let made = ended(
+        Command::new(program("python3")).args(["-S", "-c", REGISTRIES]).arg(world.root().join("files")),
+    );
     assert_eq!(made.status, 0, "{}", made.stderr);
     let source = world.write("Fetch.java", JAVA).display().to_string();
     let cert = world.root().join("outside/cert.pem").display().to_string();
