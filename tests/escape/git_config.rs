@@ -292,6 +292,25 @@ branch = os.popen("git branch --show-current").read().strip()
     }
 }
 
+/// The operator keeps copies of other hosts' repositories in a directory, and git takes a URL for a path there.
+#[test]
+fn by_a_remote_that_leads_out_of_the_operators_directory_of_copies() {
+    let before = r#"mkdir -p mirror/h.invalid; git init -q --bare mirror/h.invalid/r; git init -q project
+        git -C project commit -q --allow-empty -m x; git -C project remote add origin https://h.invalid/r
+        git config --global "url.$W/work/mirror/.insteadOf" https://
+        git config --global --add "url.file://$W/work/mirror/.insteadOf" ssh://"#;
+    let evil = r#"os.system("git init -q --bare evil")
+put("evil/hooks/pre-receive", b'#!/bin/sh\ntouch "$MARK"\n'); os.chmod("evil/hooks/pre-receive", 0o755)
+"#;
+    for url in ["https://h.invalid/../../project/evil", "ssh://h.invalid/%2e%2E/../project/evil"] {
+        by_in(
+            before,
+            &format!("{evil}os.system('git remote set-url origin {url}')"),
+            "cd project; git push -q origin HEAD",
+        );
+    }
+}
+
 /// The operator types the name of a remote that is gone, and git takes it for a path.
 #[test]
 fn by_a_remote_that_is_removed() {

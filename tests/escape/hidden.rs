@@ -181,6 +181,24 @@ fn a_work_tree_that_only_its_git_directory_names_keeps_its_hooks() {
     each_comes_to_nothing(&planted(before, "hook g/tree/hk", after));
 }
 
+/// git looks for what an included configuration names in the work tree. The tree names another one for the git directory, in a
+/// place that git does not read.
+#[test]
+fn another_work_tree_hides_nothing_that_an_included_configuration_names() {
+    let before = "mkdir -p g/tree; git init -q --bare g/dots.git; git -C g/dots.git config core.bare false
+        git -C g/dots.git config core.worktree ../tree; git --git-dir g/dots.git config include.path common
+        git config -f g/dots.git/common core.hooksPath hk";
+    const OTHER: &str = r#"mkdir -p g/dots.git/worktrees/x; printf '[core]\n\tworktree = /\n' > g/dots.git/worktrees/x/config.worktree"#;
+    const RUNS: &[(&str, &str)] = &[("work", OTHER), ("work", "hook g/tree/hk")];
+    let after = "git --git-dir g/dots.git commit -q --allow-empty -m x";
+    each_comes_to_nothing(&Planted { before, runs: RUNS, after });
+    // The operator's own configurations name two.
+    let two = "git --git-dir g/dots.git config extensions.worktreeConfig true; mkdir g/a
+        git config -f g/dots.git/config core.worktree ../a; git config -f g/dots.git/config.worktree core.worktree ../tree";
+    let before = leaked(format!("{before}; {two}"));
+    each_comes_to_nothing(&planted(before, "hook g/tree/hk", after));
+}
+
 /// What a configuration names is found however it is spelled: with bytes that are not text, and as a shell takes a command
 /// apart.
 #[test]
@@ -193,6 +211,8 @@ fn each_spelling_of_a_name_is_understood() {
         ("'$PWD/tools/pre-commit'", "g/repo/tools"),
         ("'sh pre-commit'", "g/repo"),
         ("'f(){ cd tools && ./pre-commit; }; f'", "g/repo/tools"),
+        ("'D=tools; $D/pre-commit'", "g/repo/tools"),
+        ("'tools/pre-commit$(true)'", "g/repo/tools"),
     ] {
         let before =
             leaked(format!("mkdir g; git init -q g/repo; git -C g/repo config core.fsmonitor {command}"));

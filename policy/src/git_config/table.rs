@@ -213,6 +213,10 @@ const PROGRAMS: &[(&str, &str)] = &[
     ("remote.*.annex-start-command", "git-annex runs it"),
     ("remote.*.annex-stop-command", "git-annex runs it"),
     ("remote.*.annex-shell", "git-annex has ssh run it"),
+    ("gc.recentObjectsHook", "git gc runs it, since 2.42"),
+    ("delta.pager", "delta runs it to show output"),
+    ("delta.*.pager", "delta runs it to show output"),
+    ("tig.bind", "tig runs it at a key"),
     ("secrets.providers", "git-secrets runs it in its hooks"),
     ("hook.*.command", "git runs it as a hook, since 2.54"),
 ];

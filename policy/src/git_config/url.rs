@@ -45,6 +45,12 @@ pub(super) fn objection(url: &[u8], this_host: &[Vec<u8>]) -> Option<&'static st
     if !is_https && is_this_host(host, this_host) {
         return Some("its host is this machine: a push there runs the hooks of a repository at that path");
     }
+    // With `url.*.insteadOf`, the beginning may stand for a directory.
+    let plain = url.to_ascii_lowercase();
+    let plain = String::from_utf8_lossy(&plain).replace("%2e", ".").replace("%2f", "/");
+    if plain.split([':', '/']).any(|name| name == "..") {
+        return Some("it has .., which leads out of the directory that a url.*.insteadOf may make of it");
+    }
     // ssh passes the path on as an argument.
     if path.first() == Some(&b'-') || path.starts_with(b"/-") || path.starts_with(b"/~-") {
         return Some("its path looks like an option");
@@ -134,6 +140,7 @@ mod tests {
             "ssh://git@host.example:22/~u/r.git",
             "ssh://host/r",
             "git@github.com:u/r.git",
+            "https://host/a..b/..c/r",
             "host:r.git",
             "host:/srv/r.git",
         ] {
@@ -216,6 +223,11 @@ mod tests {
             "ssh://h`evil`/r",
             "ssh://h$(evil)/r",
             "https:///r",
+            "https://host/../r",
+            "https://host/a/%2E./r",
+            "https://host/a%2f..%2fr",
+            "ssh://host/u/..",
+            "host:../r",
             "https://host/a%0ab",
             "https://host/a%0Db",
             "https://host/a%00",

@@ -36,6 +36,8 @@ pub use read_budget::ReadBudget;
 use settings_files::SettingsFile;
 pub use settings_files::is_name_of_project;
 use settings_words::words_of;
+pub use shell_commands::commands_of;
+pub use shell_words::is_assignment;
 use started_commands::{NamedCommand, StartedCommand};
 pub use unread_settings::UnreadSettings;
 

@@ -24,17 +24,26 @@ pub struct GitSetting {
     pub value: Vec<u8>,
 }
 
-/// Reads a configuration. The second value is true if all of it was understood: the file exists, is not too large, and
-/// git would accept it.
+/// What was read of a configuration.
+#[derive(Debug, Default)]
+pub struct Read {
+    pub settings: Vec<GitSetting>,
+    /// All of it was understood: the file exists, is not too large, and git would accept it.
+    pub is_whole: bool,
+    pub bytes: usize,
+}
+
+/// Reads a configuration.
 ///
 /// # Errors
 /// As [`plain_file::read_at_most`].
-pub fn read(file: &Path) -> io::Result<(Vec<GitSetting>, bool)> {
-    let bytes = plain_file::read_at_most(file, MAX_BYTES)?;
-    Ok(match parse(&bytes) {
+pub fn read(file: &Path) -> io::Result<Read> {
+    let text = plain_file::read_at_most(file, MAX_BYTES)?;
+    let (settings, is_whole) = match parse(&text) {
         Ok(entries) => (entries.iter().filter_map(GitSetting::from_entry).collect(), true),
-        Err(_) => (parse_loosely(&String::from_utf8_lossy(&bytes)), false),
-    })
+        Err(_) => (parse_loosely(&String::from_utf8_lossy(&text)), false),
+    };
+    Ok(Read { settings, is_whole, bytes: text.len() })
 }
 
 impl GitSetting {
@@ -109,7 +118,7 @@ mod tests {
         let text =
             "[branch \"a]\"] [core] hooksPath = a\\\n b\n[include]\n\tpath = \"x\\\\y\"\n[core]\n\tbare\n";
         std::fs::write(&file, text).unwrap();
-        let (settings, is_whole) = read(&file).unwrap();
+        let Read { settings, is_whole, .. } = read(&file).unwrap();
         let found: Vec<_> = settings
             .iter()
             .map(|one| (&*one.section, &*one.key, str::from_utf8(&one.value).unwrap()))
@@ -117,7 +126,7 @@ mod tests {
         assert_eq!(found, [("core", "hookspath", "a b"), ("include", "path", "x\\y")]);
         assert!(is_whole && read(directory.path()).is_err());
         std::fs::write(&file, "[core]\n\thooksPath = x\n[broken").unwrap();
-        let (settings, is_whole) = read(&file).unwrap();
+        let Read { settings, is_whole, .. } = read(&file).unwrap();
         assert_eq!((&*settings[0].value, is_whole), (&b"x"[..], false));
     }
 

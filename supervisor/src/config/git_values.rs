@@ -4,12 +4,15 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use crate::config::agent_settings::{TooLong, scripts_of_text};
+use crate::config::agent_settings::{TooLong, commands_of, is_assignment, scripts_of_text};
 
 /// Where git is installed, for `%(prefix)/` (git-config(1), pathname). The last one is below the home.
 const PREFIXES: [&str; 3] = ["/usr", "/usr/local", ".local"];
 /// What separates the words of a command. A shell takes most values apart.
 const BETWEEN: &[u8] = b"\"'`=;|&()<>!";
+/// How many variables of a command are written out, and the longest text that this may give.
+const MAX_VARIABLES: usize = 16;
+const MAX_TEXT: usize = 64 << 10;
 
 /// A relative path, if the value is one. It may begin with `:(optional)`.
 pub fn relative(value: &[u8]) -> Option<&Path> {
@@ -62,21 +65,71 @@ pub fn of_ext(url: &[u8]) -> Option<&[u8]> {
     url.strip_prefix(b"ext::")
 }
 
-/// The scripts of a value that git runs as a command by itself, and what else its options and patterns name.
+/// The scripts of a value that git runs as a command by itself, and what else its options, patterns and words name.
 ///
 /// # Errors
 /// The command is too long to be read.
 pub fn scripts(value: &[u8], top: &Path, home: &Path) -> Result<Vec<PathBuf>, TooLong> {
     let Ok(text) = str::from_utf8(value.strip_prefix(b"!").unwrap_or(value)) else { return Ok(Vec::new()) };
     let mut found = scripts_of_text(text, home, top)?;
-    for (at, _) in SSH_COMMANDS.into_iter().flat_map(|option| text.match_indices(option)) {
+    let text = &with_variables(text)?;
+    found.extend(scripts_of_text(text, home, top)?);
+    found.extend(programs(text.as_bytes(), top, Some(home)));
+    let lower = text.to_ascii_lowercase();
+    for (at, _) in SSH_COMMANDS.into_iter().flat_map(|option| lower.match_indices(option)) {
         // The option's value is a command: `-o 'ProxyCommand sh p %h'`, `-oProxyCommand=p`.
         let rest = text[at..].trim_start_matches(|letter: char| letter.is_ascii_alphabetic());
         found.extend(scripts_of_text(rest.trim_matches([' ', '=', '"', '\'']), home, top)?);
     }
-    let words: Vec<&[u8]> = words(value).collect();
+    // Once as a shell has it, and once without quotes: a command may be quoted in another one.
+    let commands = commands_of(text).commands;
+    let of_shell = commands.iter().flat_map(|command| command.words.iter().chain(&command.inputs));
+    let of_shell: Vec<&[u8]> = of_shell.map(String::as_bytes).collect();
+    for words in [of_shell, words(text.as_bytes()).collect()] {
+        found.extend(named_by_words(&words, top, home));
+    }
+    Ok(found)
+}
+
+/// Writes the variables out that the home and the text itself give a value: `D=tools; $D/run`.
+fn with_variables(text: &str) -> Result<String, TooLong> {
+    let mut text = with_variable(text, "HOME", "~");
+    if !text.contains('=') {
+        return Ok(text);
+    }
+    for at in 0..MAX_VARIABLES {
+        let words = commands_of(&text).commands.into_iter().flat_map(|command| command.words);
+        let Some(assignment) = words.filter(|word| is_assignment(word)).nth(at) else { break };
+        let Some((name, value)) = assignment.split_once('=') else { break };
+        if text.len() + text.matches('$').count() * value.len() > MAX_TEXT {
+            return Err(TooLong);
+        }
+        text = with_variable(&text, name, value);
+    }
+    Ok(text)
+}
+
+fn with_variable(text: &str, name: &str, value: &str) -> String {
+    let is_of_name = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
+    let text = text.replace(&format!("${{{name}}}"), value);
+    let named = format!("${name}");
+    let mut parts = text.split(&named);
+    let mut replaced = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        match part.starts_with(is_of_name) {
+            true => replaced.push_str(&named),
+            false => replaced.push_str(value),
+        }
+        replaced.push_str(part);
+    }
+    replaced
+}
+
+/// What options, patterns and `run-parts` name in the words of a command, and files without a slash in their names that are
+/// there: an interpreter may run them, whatever stands before it.
+fn named_by_words(words: &[&[u8]], top: &Path, home: &Path) -> Vec<PathBuf> {
     let named = |word: &[u8]| paths(word, top, Some(home));
-    let mut next = None;
+    let (mut found, mut next) = (Vec::new(), None);
     for word in words.iter().rev().filter(|word| !word.is_empty()) {
         // A configuration of ssh(1), or a script of awk(1) and sed(1).
         if let Some(file) = [b'F', b'f'].into_iter().find_map(|option| file_of_option(word, option)) {
@@ -84,23 +137,28 @@ pub fn scripts(value: &[u8], top: &Path, home: &Path) -> Result<Vec<PathBuf>, To
             found.extend(file.into_iter().flat_map(named).filter(|path| !path.is_dir()));
         }
         if !word.starts_with(b"-") {
-            next = Some(word);
+            next = Some(*word);
         }
-        // Any name in the directory may fit a pattern.
-        if let Some(wildcard) = word.iter().position(|byte| b"*?[".contains(byte))
-            && let Some(end) = word[..wildcard].iter().rposition(|byte| *byte == b'/')
+        // Any name in the directory may fit a pattern, or be what the shell puts there.
+        if let Some(open) = word.iter().position(|byte| b"*?[$`\x01".contains(byte))
+            && let Some(end) = word[..open].iter().rposition(|byte| *byte == b'/')
         {
-            found.extend(Some(&word[..end]).filter(|word| is_name(word)).into_iter().flat_map(named));
+            let is_part = |path: &PathBuf| !top.starts_with(path) && !home.starts_with(path);
+            let directory = Some(&word[..end]).filter(|word| is_name(word));
+            found.extend(directory.into_iter().flat_map(named).filter(is_part));
         }
     }
-    let runs_parts = |word: &&[u8]| word.rsplit(|byte| *byte == b'/').next() == Some(b"run-parts");
+    let runs_parts = |word: &&&[u8]| word.rsplit(|byte| *byte == b'/').next() == Some(b"run-parts");
     let parts = words.iter().skip_while(|word| !runs_parts(word)).skip(1);
     found.extend(parts.filter(|word| is_name(word)).flat_map(|word| named(word)));
-    Ok(found)
+    // The first word is a program, for which the shell looks in PATH.
+    let files = words.iter().skip(1).filter(|word| !word.is_empty() && !word.contains(&b'/'));
+    found.extend(files.map(|word| top.join(as_path(word))).filter(|path| path.is_file()));
+    found
 }
 
-/// Options of ssh's whose value is a command (ssh_config(5)).
-const SSH_COMMANDS: [&str; 3] = ["ProxyCommand", "LocalCommand", "KnownHostsCommand"];
+/// Options of ssh's whose value is a command, in lower case (ssh_config(5)).
+const SSH_COMMANDS: [&str; 3] = ["proxycommand", "localcommand", "knownhostscommand"];
 
 /// Whether a path has a name of its own: it is not only `..` and the like.
 fn is_name(path: &[u8]) -> bool {
@@ -186,11 +244,49 @@ mod tests {
             ("sh tools/f*", "tools"),
             ("run-parts --regex=x tools", "tools"),
             ("~/app/tools/d", "tools/d"),
+            ("ssh -F \"$(git rev-parse --show-toplevel)/cfg\"", "cfg"),
+            ("ssh -F `pwd`/cfg", "cfg"),
+            ("ssh -F\"$PWD\"/cfg", "cfg"),
+            ("ssh -F \"${HOME}/app/cfg\"", "cfg"),
+            ("ssh -F 'my cfg'", "my cfg"),
+            ("ssh -F my\\ cfg", "my cfg"),
+            ("ssh -o 'proxycommand sh p.sh'", "p.sh"),
+            ("ssh -oPROXYCOMMAND=tools/p", "tools/p"),
+            ("tools/ssh-$(uname -s)", "tools"),
+            ("tools/${USER:-bob}", "tools"),
+            ("sh tools/`uname -m`/run", "tools"),
+            ("D=tools; $D/w", "tools/w"),
+            ("D=$PWD/tools E=$D; \"${E}\"/w", "tools/w"),
+            ("T=tools; sh $T/fsm", "tools/fsm"),
         ] {
             assert!(program(value).contains(&expected.to_owned()), "{value}: {:?}", program(value));
         }
         assert_eq!(program("less -R"), [""; 0]);
         assert_eq!(program("cache --timeout 3600"), [""; 0]);
-        assert!(scripts(&[b'x'; 100_000], Path::new(TOP), Path::new("/home/u")).is_err());
+        // The home as a whole is the operator's work.
+        assert!(!program("ssh -i $HOME/$KEY").contains(&"/home/u".to_owned()));
+        for long in ["x".repeat(100_000), format!("A={}; {}", "a".repeat(1000), "$A ".repeat(1000))] {
+            assert_eq!(scripts(long.as_bytes(), Path::new(TOP), Path::new("/home/u")), Err(TooLong));
+        }
+    }
+
+    #[test]
+    fn files_that_are_there_are_found_wherever_a_command_has_them() {
+        let directory = tempfile::tempdir().unwrap();
+        let top = directory.path();
+        std::fs::write(top.join("w"), "").unwrap();
+        for value in [
+            "flock x sh w",
+            "eval \"$(cat w)\"",
+            "BASH_ENV=w bash -c true",
+            "sh -c '. <(cat w)'",
+            "awk --file=w",
+        ] {
+            assert!(
+                scripts(value.as_bytes(), top, Path::new("/none")).unwrap().contains(&top.join("w")),
+                "{value}"
+            );
+        }
+        assert_eq!(scripts(b"w", top, Path::new("/none")), Ok(Vec::new()));
     }
 }

@@ -5,6 +5,7 @@ pub mod answered_writes;
 pub mod environment;
 mod files_of_runs;
 mod git_config;
+pub(crate) mod git_named_paths;
 pub(crate) mod git_repositories;
 mod git_values;
 mod host_names;

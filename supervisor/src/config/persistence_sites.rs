@@ -9,7 +9,8 @@ use guard_policy::PersistenceSites;
 use nix::unistd::{User, getuid};
 
 use crate::config::agent_settings::{self, UnreadSettings};
-use crate::config::git_repositories::{MAX_INCLUDES, Repositories};
+use crate::config::git_named_paths::NamedPaths;
+use crate::config::git_repositories::Repositories;
 use crate::config::host_names;
 use crate::config::realpath::Links;
 use crate::config::workspace_record::RunRecord;
@@ -36,14 +37,14 @@ pub(super) fn find(
     homes.sort();
     homes.dedup();
     homes.retain(|other| other != home.as_os_str().as_bytes());
-    let mut found = Repositories::new(links, MAX_INCLUDES);
+    let mut found = Repositories::new(links);
     found.around(cwd);
-    let mut of_user = Repositories::of_user(links, home, home);
-    found.others.append(&mut of_user.others);
-    found.hooks.append(&mut of_user.hooks);
+    let mut of_user = NamedPaths::by_user(links, home, home);
+    found.named.others.append(&mut of_user.others);
+    found.named.hooks.append(&mut of_user.hooks);
     let named = ["GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM"].into_iter().filter_map(variable);
     // A device (/dev/null) switches the configuration off, and needs no protection.
-    found.others.extend(named.map(PathBuf::from).filter(|path| !path.starts_with("/dev")));
+    found.named.others.extend(named.map(PathBuf::from).filter(|path| !path.starts_with("/dev")));
     found.links();
     // Programs in an environment of the workspace are the work itself, so a guarded program must not choose the workspace.
     let mut workspaces = vec![cwd.to_owned()];
@@ -59,8 +60,8 @@ pub(super) fn find(
         cache: base("XDG_CACHE_HOME"),
         workspaces: bytes(workspaces),
         git_directories: bytes(found.directories),
-        git_others: bytes(found.others),
-        hook_directories: bytes(found.hooks),
+        git_others: bytes(found.named.others),
+        hook_directories: bytes(found.named.hooks),
         path_as_written: path_as_written(cwd),
         tmux: bytes(tmux_directories()),
         this_host: host_names::this_host(),

@@ -17,7 +17,8 @@ use super::link_text::absolute;
 use super::listing::{ListedName, names_if};
 use super::made_directories::MadeDirectories;
 use crate::config::agent_settings::{self, ReadBudget, UnreadSettings};
-use crate::config::git_repositories::{git_directories_led_to, named_by_git_directory, named_by_user};
+use crate::config::git_named_paths::named_by_user;
+use crate::config::git_repositories::{git_directories_led_to, named_by_git_directory};
 use crate::config::realpath::{Links, may_pass};
 
 /// How deep the search follows names that lead to protected names. In the operator's directories, the tree makes no
