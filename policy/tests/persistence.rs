@@ -341,6 +341,7 @@ fn names_with_a_variable_end_are_protected() {
         "/home/u/.cache/p10k-instant-prompt-u.zsh",
         "/home/u/.cache/p10k-dump-u.zsh.zwc",
         "/cache/p10k-dump-u.zsh",
+        "/cache/p10k-u/prompt-16",
         "/cache/fish/generated_completions/ls.fish",
         "/cache/gitstatus/gitstatusd-linux-x86_64",
         "/home/u/.cache/zsh/zcompdump-5.9",

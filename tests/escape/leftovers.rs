@@ -33,6 +33,8 @@ fn home(arena: &Arena) -> Outside {
         ".cache/guile",
         ".cache/helm",
         ".cache/nvim",
+        ".cache/lorri/gc_roots",
+        ".cache/p10k-u",
         ".config/autostart",
         ".config/systemd/user/default.target.wants",
         ".config/fish/conf.d",
@@ -133,6 +135,9 @@ left! {
     a_dump_of_zsh_moved_there => sh("mv file ~/.zcompdump-laptop-5.9.zwc");
     a_compiled_file_beside_one_of_zsh => sh("echo x > ~/.p10k.zsh.zwc");
     an_instant_prompt => sh("echo x > ~/.cache/p10k-instant-prompt-u.zsh");
+    an_instant_prompt_in_a_directory => sh("echo x > ~/.cache/p10k-u/prompt-5");
+    what_direnv_sources_of_lorri => sh("echo x > ~/.cache/lorri/gc_roots/bash-export");
+    a_shelf_of_thefuck => sh("echo x > ~/.cache/thefuck.db");
     a_cache_of_blesh => sh("mkdir ~/.cache/blesh; echo x > ~/.cache/blesh/term.xterm");
     a_dump_of_zsh_in_the_cache => sh("echo x > ~/.cache/zcompdump-5.9");
     paths_of_mise_in_the_cache => sh("mkdir ~/.cache/mise; echo x > ~/.cache/mise/bin_paths.msgpack.z");

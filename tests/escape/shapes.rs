@@ -232,6 +232,15 @@ fn what_runs_where_a_program_starts_is_protected_in_every_directory() {
         ".claude/workflows/x.js",
         ".lite_project.lua",
         "x.code-workspace",
+        "conductor.json",
+        ".superset/config.json",
+        ".emdash.json",
+        "buildServer.json",
+        ".neoconf.json",
+        ".nlsp-settings/x.json",
+        ".merlin",
+        ".ropeproject/config.py",
+        "scilab.ini",
     ] {
         let attack = format!("f='deep/{name}'; mkdir -p \"$(dirname \"$f\")\"; echo evil > \"$f\"");
         let after = format!("[ ! -e 'deep/{name}' ] || touch \"$MARK\"");

@@ -14,7 +14,7 @@ pub(crate) const PROGRAMS: [&str; 9] = [
 ];
 
 /// Programs that an operator installs below the home directory.
-pub(crate) const TOOLCHAINS: [&str; 22] = [
+pub(crate) const TOOLCHAINS: [&str; 23] = [
     "~/.cargo/bin/**",
     "~/.rustup/toolchains/**",
     "~/.nvm/**",
@@ -31,7 +31,8 @@ pub(crate) const TOOLCHAINS: [&str; 22] = [
     "~/.local/lib/**",
     "~/.local/share/fnm/**",
     "~/.local/share/mise/**",
-    "~/.local/share/uv/**",
+    "~/.local/share/uv/python/**",
+    "~/.local/share/uv/tools/**",
     "~/.local/share/pnpm/**",
     "~/.local/share/pipx/**",
     "~/.local/pipx/**",
@@ -60,18 +61,19 @@ pub(crate) const DENIED: [&str; 9] = [
      ~/.docker/contexts ~/.config/doctl ~/.oci ~/.terraform.d/credentials.tfrc.json ~/.terraformrc \
      ~/.vault-token ~/.config/sops ~/.age",
     "~/.netrc ~/.npmrc ~/.yarnrc.yml ~/.pypirc ~/.git-credentials ~/.config/git/credentials \
-     ~/.cargo/credentials ~/.cargo/credentials.toml ~/.gem/credentials ~/.m2/settings.xml \
+     ~/.cargo/credentials ~/.cargo/credentials.toml ~/.local/share/uv/credentials ~/.cache/snowflake \
+     ~/.config/configstore/firebase-tools.json ~/.config/configstore/snyk.json ~/.gem/credentials ~/.m2/settings.xml \
      ~/.m2/settings-security.xml ~/.gradle/gradle.properties ~/.config/pip ~/.pip ~/.pgpass \
      ~/.my.cnf ~/.mylogin.cnf ~/.s3cfg ~/.boto ~/.config/rclone ~/.composer/auth.json",
     "~/.config/gh ~/.config/glab-cli ~/.config/hub ~/.config/hcloud ~/.config/op ~/.config/op-ssh \
-     ~/.config/heroku ~/.config/netlify ~/.config/vercel ~/.local/share/com.vercel.cli ~/.wrangler \
+     ~/.config/heroku ~/.config/netlify ~/.config/vercel ~/.local/share/com.vercel.cli ~/.wrangler ~/.config/.wrangler \
      ~/.config/containers/auth.json",
     "~/.password-store ~/.local/share/keyrings ~/.local/share/kwalletd ~/.config/keepassxc \
      ~/.config/Bitwarden ~/.config/1Password ~/.pki ~/.electrum ~/.bitcoin ~/.ethereum",
-    "~/.mozilla ~/.thunderbird ~/.config/google-chrome ~/.config/chromium ~/.config/BraveSoftware \
+    "~/.mozilla ~/.config/mozilla ~/.librewolf ~/.thunderbird ~/.config/google-chrome ~/.config/chromium ~/.config/BraveSoftware \
      ~/.config/microsoft-edge ~/.config/vivaldi ~/.config/opera ~/snap/firefox ~/snap/chromium \
      ~/.cache/mozilla ~/.cache/google-chrome ~/.cache/chromium ~/.cache/BraveSoftware",
-    "~/.openclaw ~/.claude ~/.claude.json ~/.codex ~/.gemini ~/.config/openai ~/.config/anthropic \
+    "~/.openclaw ~/.claude ~/.claude.json ~/.claude.json.backup ~/.codex ~/.gemini ~/.config/openai ~/.config/anthropic \
      ~/.config/github-copilot ~/.cursor ~/.aider.conf.yml ~/.huggingface ~/.cache/huggingface/token \
      ~/.cache/huggingface/stored_tokens ~/.config/Signal ~/.config/Slack ~/.config/discord",
     // Secrets in places that are open for builds. Histories of clipboards, which hold what was copied from password managers:
@@ -90,8 +92,8 @@ pub(crate) const DENIED: [&str; 9] = [
      /etc/ssh/ssh_host_*_key /etc/krb5.keytab /etc/NetworkManager/system-connections \
      /etc/wireguard /etc/openvpn /etc/ppp /etc/docker/key.json /etc/rancher /etc/kubernetes \
      /etc/openclaw",
-    // Sockets that act for any client, and the kernel's own controls.
-    "/run/docker.sock /run/containerd/containerd.sock /run/podman /run/crio /run/dbus/system_bus_socket \
+    // Secrets of containers and of the display, sockets that act for any client, and the kernel's own controls.
+    "/run/secrets /run/user/*/containers/auth.json ~/.Xauthority /run/docker.sock /run/containerd/containerd.sock /run/podman /run/crio /run/dbus/system_bus_socket \
      /run/systemd/private /proc/sysrq-trigger /proc/kcore",
 ];
 
@@ -106,7 +108,7 @@ pub(crate) const RULES: &[(&str, &str)] = &[
         "r-x",
         "~/.cargo/bin/** ~/.rustup/** ~/.nvm/** ~/.fnm/** ~/.volta/** ~/.bun/** ~/.deno/** ~/.pyenv/** \
          ~/.rbenv/** ~/.asdf/** ~/.sdkman/** ~/.ghcup/** ~/.local/bin/** ~/.local/lib/** \
-         ~/.local/share/fnm/** ~/.local/share/mise/** ~/.local/share/uv/** ~/.local/share/pnpm/** \
+         ~/.local/share/fnm/** ~/.local/share/mise/** ~/.local/share/uv/python/** ~/.local/share/uv/tools/** ~/.local/share/pnpm/** \
          ~/.local/share/pipx/** ~/.local/pipx/** ~/.local/share/virtualenv/** ~/go/bin/**",
     ),
     (

@@ -7,7 +7,8 @@
 //! - `dmenu_run`, `rofi*`, `wofi-*`, `tofi-*`: the caches of launchers, whose lines a menu runs (dmenu_run(1), rofi(1), wofi(1),
 //!   tofi(1));
 //! - `p10k-*`: the instant prompt and the dump that Powerlevel10k sources (its README, "Instant prompt"), for each
-//!   user; `gitstatus/` holds the program that it starts (gitstatus's README).
+//!   user; in a directory `p10k-USER/`, the prompts that it evaluates (its `internal/p10k.zsh`); `gitstatus/` holds the program
+//!   that it starts (gitstatus's README).
 //! - `generated_completions/`: what fish runs at a completion (fish_update_completions(1)).
 //! - `antidote/`: plugins, in a cache (antidote's manual, `antidote home`); `zinit/`, `zi/`: completions and a dump of zinit and
 //!   its successor, which precede the functions of zsh (zinit.zsh, `ZINIT[COMPLETIONS_DIR]`; zi.zsh, `ZI[CACHE_DIR]`);
@@ -67,12 +68,16 @@
 //! - Caches: `blesh/` (ble.sh's `term.*`, `decode.*`), `zsh4humans/`, `antibody/`, `zsh-snap/`, `xonsh/`: what these source
 //!   at a shell's start; `mise/`: PATH and variables at each prompt (its "Cache"); `xmonad/`, and `taffybar/`, `termonad/`,
 //!   `xmobar/`, `yi/` of dyre: the compiled program itself (xmonad(1); dyre's manual); `sessions/`: what xfce4-session(1)
-//!   starts again; `ksycoca*`: what KDE's menu starts (kbuildsycoca6(8)), `qmlcache/`: its compiled QML; `ibus/bus/`: what
+//!   starts again; `ksycoca*`: what KDE's menu starts (kbuildsycoca6(8)), `qmlcache/`: compiled QML (Qt's "Prebuilt QML cache"); `menus/`: what the menus
+//!   of LXDE start (menu-cache's `menu-cache-daemon`); `ibus/bus/`: what
 //!   ibus-daemon(1) starts for an engine; `luacache*`: impatient.nvim's; `lvim/luac/`: LunarVim's; `guile/ccache/`,
 //!   `common-lisp/`: compiled files, which Guile ("Compiling Scheme Code") and ASDF ("Output translations") run instead of
 //!   the sources; `helm/plugins/`: to where helm's links lead.
 //! - `.direnv/flake-profile*`, `.direnv/nix-profile*`, `.direnv/bin/`: what nix-direnv sources and puts before `PATH` at
-//!   `cd`, unasked once the `.envrc` is allowed (its `direnvrc`; direnv-stdlib(1), `direnv_layout_dir`).
+//!   `cd`, unasked once the `.envrc` is allowed (its `direnvrc`; direnv-stdlib(1), `direnv_layout_dir`). `lorri/`: the same
+//!   of lorri (its `envrc.bash`).
+//! - `thefuck*`: a shelf of pickles (thefuck's `utils.py`, `Cache`). `extension-updates/`: what GNOME Shell moves to its
+//!   extensions at its next start (its `extensionDownloader.js`).
 //! - `~/.gem/ruby/`, `~/.local/share/gem/`: gems of the user, which each ruby loads before those of the system, and plugins,
 //!   which each `gem` loads (RubyGems' "Plugins", `Gem.user_dir`); `~/go/pkg/mod/golang.org/toolchain@*/`: programs that `go`
 //!   starts in place of itself, checked only when they are fetched ("Go Toolchains", go.dev/doc/toolchain), and
@@ -113,7 +118,12 @@
 //!   CLI's "Settings"), `kilo.jsonc`, `.kilo/` (Kilo's `config/paths.ts`; as opencode's), `.claude/launch.json` (Claude
 //!   Code's "Desktop"), `gptme.toml` (gptme's "Configuration"), `.gemini/policies/` (which commands run unasked: Gemini CLI's
 //!   "Policy engine"), `settings.local.json` of agents that read what Claude Code does (CodeBuddy's, Qoder's and iFlow's
-//!   "Settings").
+//!   "Settings"), `conductor.json`, `.superset/config.json`, `.emdash.json`: scripts for each new work tree (Conductor's
+//!   "conductor.json", Superset's "Setup scripts", Emdash's "Project config").
+//! - Settings of editors that start programs: `buildServer.json` (SourceKit-LSP's "Using SourceKit-LSP with a build server"),
+//!   `.neoconf.json`, `.nlsp-settings/` (neoconf.nvim's and nlsp-settings.nvim's READMEs), `.merlin`: `FLG -ppx` (Merlin's
+//!   "Project configuration"), `.ropeproject/config.py` (rope's "Configuration"), `.scilab`, `scilab.ini` (Scilab's
+//!   "startup"). `.bsp/*.json` is not listed: sbt writes it at each start.
 //! - Scripts and modules of a project that agents and editors run: `.openhands/` (OpenHands' "Repository Customization"),
 //!   `.mux/init` (mux's "Init hooks"), `.kilocode/setup-script` (Kilo's "Agent Manager"), `.roo/tools/` (Roo Code's "Custom
 //!   Tools"), `.claude/workflows/` (Claude Code's "Workflows"), `.continuerc.json` (Continue's reference),
@@ -135,7 +145,7 @@
 //!   (hie-bios' `Process.hs`); `jdtls/config/`: the bundles that the Java language server loads, where nvim-lspconfig starts
 //!   it (`lsp/jdtls.lua`); `org-persist/`: parsed Org files, in which the name of a function may be a function that Emacs
 //!   calls (Org's `org-persist.el`); `Google/`: Android Studio's directories, as `JetBrains/`.
-//! - `claude/staging/`: Claude Code's next release, which it copies to where it starts from, after it has compared the digest
+//! - `claude/staging/`, `~/.claude/downloads/`: Claude Code's next release, which it copies to where it starts from, after it has compared the digest
 //!   of what it fetched (its `cli.js`); `kilo/`: as `opencode/`, of which Kilo is a fork; `yay/`: packages that yay has built,
 //!   and installs (its `installer.go`).
 //! - `.psysh.php` (PsySH's "Configuration"), `.iredisrc`: `pager` (iredis' `config.py`), `hie.yaml`: `cradle.bios.program`
@@ -155,7 +165,7 @@ pub(super) const LISTS: &[(Set, &str)] = &[
          ~/.zshrc ~/.zshenv ~/.zprofile ~/.zlogin ~/.zlogout ~/.zcompdump* ~/.cache/zsh/ ~/.cache/prezto/ \
          ~/.cache/oh-my-zsh/ ~/.cache/zcompdump* ~/.cache/blesh/ ~/.cache/zsh4humans/ ~/.cache/antibody/ ~/.cache/zsh-snap/ \
          ~/.cache/xonsh/ ~/.cache/zr/ ~/.cache/zoxide/ ~/.local/share/nushell/vendor/autoload/ ~/.cache/zinit/ ~/.cache/zi/ ~/.cache/zsh-utils/ ~/.cache/fsh/ ~/.cache/fast-syntax-highlighting/ ~/.cache/zsh-smartcache/ ~/.cache/*/autocomplete/bash_setup \
-         ~/.cache/*/autocomplete/zsh_setup ~/.cache/*/autocomplete/zsh_setup.zwc ~/.cache/*/autocomplete/functions/ ~/.cache/antidote/ ~/.cache/p10k-* ~/.cache/gitstatus/ ~/.cache/fish/generated_completions/ \
+         ~/.cache/*/autocomplete/zsh_setup ~/.cache/*/autocomplete/zsh_setup.zwc ~/.cache/*/autocomplete/functions/ ~/.cache/antidote/ ~/.cache/p10k-*/ ~/.cache/gitstatus/ ~/.cache/fish/generated_completions/ \
          ~/.cache/starship/ ~/.cache/carapace/ ~/.cache/oh-my-posh/ ~/.cache/wal/ ~/.zoxide.nu ~/.config/bash_completion \
          ~/.local/share/fish/generated_completions/ ~/.zshrc.d/ ~/.zpreztorc ~/.zimrc ~/.p10k.zsh ~/.cshrc \
          ~/.tcshrc ~/.login ~/.logout ~/.xonshrc ~/.inputrc ~/.config/bash/ ~/.config/zsh/ ~/.config/fish/ \
@@ -189,7 +199,7 @@ pub(super) const LISTS: &[(Set, &str)] = &[
          ~/.config/espanso/ ~/.asoundrc ~/.config/alsa/ ~/.config/pulse/ ~/.pulse/ ~/.config/vulkan/ \
          ~/.local/share/vulkan/ ~/.config/openxr/ ~/.config/fcitx5/ ~/.local/share/fcitx5/ \
          ~/.cache/xmonad/ ~/.cache/taffybar/ ~/.cache/termonad/ ~/.cache/xmobar/ ~/.cache/yi/ ~/.cache/sessions/ \
-         ~/.cache/ksycoca* ~/.cache/plasmashell/qmlcache/ ~/.cache/kwin/qmlcache/ ~/.cache/krunner/qmlcache/ \
+         ~/.cache/ksycoca* ~/.cache/*/qmlcache/ \
          ~/.cache/ibus/bus/",
     ),
     (
@@ -200,9 +210,9 @@ pub(super) const LISTS: &[(Set, &str)] = &[
     (
         Set::Autostart,
         "~/.cache/dmenu_run ~/.cache/rofi*.runcache ~/.cache/rofi*.druncache ~/.cache/rofi-drun-desktop.cache ~/.cache/wofi-run \
-         ~/.cache/wofi-drun ~/.cache/tofi-compgen ~/.cache/tofi-drun ~/.config/autostart/ ~/.config/autostart-scripts/ ~/.config/mimeapps.list ~/.config/kglobalshortcutsrc \
+         ~/.cache/wofi-drun ~/.cache/tofi-compgen ~/.cache/tofi-drun ~/.cache/menus/ ~/.config/autostart/ ~/.config/autostart-scripts/ ~/.config/mimeapps.list ~/.config/kglobalshortcutsrc \
          ~/.config/khotkeysrc ~/.local/share/applications/ ~/.local/share/dbus-1/ ~/.local/share/mime/packages/ \
-         ~/.local/share/gnome-shell/extensions/ ~/.local/share/cinnamon/ ~/.local/share/plasma/ ~/.local/share/kwin/ \
+         ~/.local/share/gnome-shell/extensions/ ~/.local/share/gnome-shell/extension-updates/ ~/.local/share/cinnamon/ ~/.local/share/plasma/ ~/.local/share/kwin/ \
          ~/.local/share/kservices5/ ~/.local/share/kio/servicemenus/ ~/.local/share/nautilus/scripts/ \
          ~/.local/share/nautilus-python/ ~/.local/share/nemo/ ~/.local/share/thumbnailers/ ~/.local/share/polkit-1/ \
          ~/.local/share/flatpak/overrides/ ~/.local/share/flatpak/exports/ ~/.mailcap ~/.kde/Autostart/ \
@@ -262,7 +272,7 @@ pub(super) const LISTS: &[(Set, &str)] = &[
          WORK/.prototools WORK/.shadowenv.d/ WORK/.ruby-env WORK/.versions.conf WORK/.autoenv.zsh WORK/.autoenv.zsh.zwc WORK/.autoenv ~/.envrc ~/.direnvrc \
          ~/.config/direnv/ ~/.local/share/direnv/ ~/.mise.toml ~/.mise.*.toml ~/mise.toml ~/mise.*.toml ~/.mise/ \
          ~/mise/config.toml ~/mise/config.*.toml ~/.rtx.toml ~/.config/mise/ ~/.config/mise.toml ~/.config/mise.*.toml \
-         ~/.config/rtx/ ~/.cache/mise/ ~/.local/state/mise/trusted-configs/ ~/.autoenv_authorized ~/.tool-versions ~/.asdfrc \
+         ~/.config/rtx/ ~/.cache/lorri/ ~/.cache/mise/ ~/.local/state/mise/trusted-configs/ ~/.autoenv_authorized ~/.tool-versions ~/.asdfrc \
          /etc/mise/",
     ),
     (
@@ -306,13 +316,13 @@ pub(super) const LISTS: &[(Set, &str)] = &[
          /etc/emacs/ /etc/nanorc /etc/tmux.conf /etc/screenrc /etc/gdb/ /etc/R/ \
          WORK/.ycm_extra_conf.py WORK/.externalToolBuilders/ WORK/.theia/ WORK/.lapce/ WORK/.run/ WORK/.mc.menu \
          WORK/.obsidian/plugins/ WORK/.obsidian/community-plugins.json WORK/startup.m WORK/.swiplrc WORK/.erlang \
-         WORK/.csirc WORK/.jupytext.py WORK/jupytext.py WORK/gtags.conf ~/.globalrc /etc/gtags.conf WORK/.tmux-sessionizer ~/.tmux-sessionizer WORK/.lite_project.lua WORK/*.code-workspace WORK/*.sublime-project WORK/.kateproject ~/.config/chicken/ ~/.cache/guile/ccache/ ~/.cache/common-lisp/ \
+         WORK/.csirc WORK/.scilab WORK/scilab.ini WORK/.merlin WORK/.ropeproject/config.py WORK/buildServer.json WORK/.neoconf.json WORK/.nlsp-settings/ WORK/.jupytext.py WORK/jupytext.py WORK/gtags.conf ~/.globalrc /etc/gtags.conf WORK/.tmux-sessionizer ~/.tmux-sessionizer WORK/.lite_project.lua WORK/*.code-workspace WORK/*.sublime-project WORK/.kateproject ~/.config/chicken/ ~/.cache/guile/ccache/ ~/.cache/common-lisp/ \
          ~/.cache/lvim/luac/ ~/.cache/JetBrains/ ~/.cache/typescript/ ~/.cache/zellij/ ~/.dir-locals.el ~/.dir-locals-2.el \
          ~/.lvimrc ~/.lnvim.lua ~/.manpath ~/.wishrc ~/.expect.rc ~/.expectrc ~/.gnuplot ~/.config/gnuplot/ \
          ~/.config/bpython/ ~/.config/ptpython/ ~/.ptpython/ ~/.maxima/ ~/.sage/ ~/.w3m/ ~/.elinks/ \
          ~/.config/elinks/ ~/.ncmpcpp/ ~/.config/ncmpcpp/ ~/.config/xplr/ ~/.config/broot/ ~/.config/k9s/ \
          ~/.config/GIMP/ ~/.config/blender/ ~/.config/inkscape/extensions/ ~/.local/share/vlc/ ~/.hyper.js ~/.hyper_plugins/ \
-         ~/.config/thefuck/ ~/.taskrc ~/.task/hooks/ ~/.config/task/ ~/.config/yt-dlp/ ~/.config/youtube-dl/ \
+         ~/.config/thefuck/ ~/.cache/thefuck* ~/.taskrc ~/.task/hooks/ ~/.config/task/ ~/.config/yt-dlp/ ~/.config/youtube-dl/ \
          ~/.config/aria2/ ~/.aria2/",
     ),
     (
@@ -377,7 +387,7 @@ pub(super) const LISTS: &[(Set, &str)] = &[
          ~/.gemini/config/mcp_config.json ~/.gemini/config/plugins/ ~/.gemini/config/skills/ ~/.gemini/antigravity-cli/settings.json \
          ~/.gemini/antigravity-cli/hooks.json ~/.gemini/antigravity-cli/mcp_config.json ~/.gemini/antigravity-cli/plugins/ \
          ~/.gemini/antigravity-cli/skills/ ~/.gemini/antigravity-cli/bin/ ~/.aider/oauth-keys.env ~/.qwen/settings.json \
-         ~/.qwen/QWEN.md ~/.qwen/commands/ ~/.qwen/extensions/ ~/.config/opencode/ ~/.opencode/ ~/.local/share/opencode/bin/ ~/.cache/opencode/ ~/.cache/kilo/ ~/.cache/claude/staging/ ~/.cache/copilot/pkg/ ~/.cache/github-copilot-sdk*/ ~/.cache/codex-runtimes/ ~/.cache/openclaw/ WORK/jiti/openclaw/ ~/.config/goose/ \
+         ~/.qwen/QWEN.md ~/.qwen/commands/ ~/.qwen/extensions/ ~/.config/opencode/ ~/.opencode/ ~/.local/share/opencode/bin/ ~/.cache/opencode/ ~/.cache/kilo/ ~/.cache/claude/staging/ ~/.claude/downloads/ ~/.cache/copilot/pkg/ ~/.cache/github-copilot-sdk*/ ~/.cache/codex-runtimes/ ~/.cache/openclaw/ WORK/jiti/openclaw/ ~/.config/goose/ \
          ~/.config/amp/ ~/.config/crush/ ~/.config/mcp/ ~/.config/Claude/claude_desktop_config.json ~/.continue/ \
          ~/.aider.conf.yml ~/.codeium/windsurf/mcp_config.json ~/.copilot/config.json ~/.copilot/settings.json ~/.copilot/hooks/ ~/.config/devin/config.json ~/.copilot/mcp-config.json \
          ~/.copilot/agents/ ~/.config/github-copilot/ ~/.kiro/settings/ ~/.kiro/agents/ ~/.roo/ ~/.factory/ \
@@ -404,6 +414,7 @@ pub(super) const LISTS: &[(Set, &str)] = &[
          WORK/.claude/workflows/ WORK/.grok/hooks/ WORK/.augment/settings.json WORK/.augment/settings.local.json \
          WORK/.kilo/ WORK/kilo.jsonc WORK/kilo.json WORK/.kilocode/setup-script WORK/.tabnine/agent/settings.json \
          WORK/.continuerc.json WORK/gptme.toml WORK/.mcphub/servers.json WORK/.iflow/settings.local.json WORK/.qoder/settings.local.json \
-         WORK/.codebuddy/settings.local.json WORK/.gemini/policies/",
+         WORK/.codebuddy/settings.local.json WORK/.gemini/policies/ WORK/conductor.json WORK/.superset/config.json \
+         WORK/.emdash.json",
     ),
 ];

@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::started_commands::{NamedCommand, StartedCommand};
 
 /// Keys whose text, or list of words, is a command.
-const COMMANDS: [&str; 13] = [
+const COMMANDS: [&str; 15] = [
     "command",
     "cmd",
     "install",
@@ -19,10 +19,12 @@ const COMMANDS: [&str; 13] = [
     "awsCredentialExport",
     "program",
     "script",
+    "setup",
+    "shellSetup",
     "editor",
 ];
 /// Keys with commands at any depth.
-const AROUND_COMMANDS: [&str; 4] = ["hooks", "statusLine", "fileSuggestion", "binary"];
+const AROUND_COMMANDS: [&str; 5] = ["hooks", "scripts", "statusLine", "fileSuggestion", "binary"];
 /// The ends of further keys with commands at any depth: `apiKeyHelper`, `gcpAuthRefresh`, `discoveryCommand`,
 /// `subagentStatusLine`, aider's `lint-cmd` and `notifications-command`, `rust-analyzer.check.overrideCommand` of editors.
 const ENDS: [&str; 7] = ["Helper", "Refresh", "Command", "StatusLine", "-cmd", "-command", ".command"];

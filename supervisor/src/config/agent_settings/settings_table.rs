@@ -77,7 +77,8 @@ const TABLE: &[(SettingsReader, &str)] = &[
          WORK/.devin/hooks.v1.json WORK/.codex/environments/*.toml WORK/.qwen/commands/**/*.md WORK/tui.json \
          WORK/tui.jsonc WORK/.github/copilot/settings.json WORK/.github/copilot/settings.local.json \
          WORK/.tabnine/mcp_servers.json WORK/.neovate/config.json WORK/.letta/settings.json \
-         WORK/.letta/settings.local.json WORK/.grok/settings.json",
+         WORK/.letta/settings.local.json WORK/.grok/settings.json WORK/conductor.json WORK/.superset/config.json \
+         WORK/.emdash.json",
     ),
     (SettingsReader::Tasks, "WORK/.vscode/tasks.json ~/.config/Code/User/tasks.json"),
     (SettingsReader::Shell, "WORK/.crushrc WORK/crushrc ~/.config/crush/crushrc"),
@@ -121,7 +122,7 @@ const TABLE: &[(SettingsReader, &str)] = &[
          ~/.gemini/skills/ ~/.gemini/hooks/ ~/.gemini/scripts/ ~/.gemini/bin/ ~/.gemini/tmp/bin/ \
          ~/.gemini/antigravity/skills/ ~/.gemini/config/plugins/ ~/.gemini/config/skills/ \
          ~/.gemini/antigravity-cli/plugins/ ~/.gemini/antigravity-cli/skills/ ~/.gemini/antigravity-cli/bin/ \
-         ~/.qwen/extensions/ ~/.opencode/ ~/.local/share/opencode/bin/ ~/.cache/opencode/ ~/.cache/kilo/ ~/.cache/claude/staging/ \
+         ~/.qwen/extensions/ ~/.opencode/ ~/.local/share/opencode/bin/ ~/.cache/opencode/ ~/.cache/kilo/ ~/.cache/claude/staging/ ~/.claude/downloads/ \
          ~/.cache/copilot/pkg/ \
          ~/.cache/github-copilot-sdk*/ ~/.cache/codex-runtimes/ ~/.cache/openclaw/ WORK/jiti/openclaw/ /etc/openclaw/ WORK/.claude/hooks/ \
          WORK/.claude/plugins/ WORK/.claude/workflows/ WORK/.cursor/hooks/ WORK/.gemini/extensions/ \
