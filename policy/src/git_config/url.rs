@@ -45,11 +45,8 @@ pub(super) fn objection(url: &[u8], this_host: &[Vec<u8>]) -> Option<&'static st
     if !is_https && is_this_host(host, this_host) {
         return Some("its host is this machine: a push there runs the hooks of a repository at that path");
     }
-    // With `url.*.insteadOf`, the beginning may stand for a directory.
-    let plain = url.to_ascii_lowercase();
-    let plain = String::from_utf8_lossy(&plain).replace("%2e", ".").replace("%2f", "/");
-    if plain.split([':', '/']).any(|name| name == "..") {
-        return Some("it has .., which leads out of the directory that a url.*.insteadOf may make of it");
+    if leads_upward(url) {
+        return Some("it has .. in its path, and url.*.insteadOf can make a path of this machine of it");
     }
     // ssh passes the path on as an argument.
     if path.first() == Some(&b'-') || path.starts_with(b"/-") || path.starts_with(b"/~-") {
@@ -110,6 +107,13 @@ fn scheme(url: &[u8]) -> Option<(&[u8], &[u8])> {
     let is_scheme =
         url[..at].iter().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'.' | b'-'));
     is_scheme.then(|| (&url[..at], &url[at + 3..]))
+}
+
+/// Whether a name in the path is `..`, as written or escaped: `url.*.insteadOf` may replace what stands before it by a
+/// directory.
+fn leads_upward(url: &[u8]) -> bool {
+    let plain = String::from_utf8_lossy(url).to_ascii_lowercase().replace("%2e", ".").replace("%2f", "/");
+    plain.split([':', '/']).any(|name| name == "..")
 }
 
 fn is_user(user: &[u8]) -> bool {

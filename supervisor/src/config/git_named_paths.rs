@@ -19,6 +19,8 @@ const MAX_LINKS: usize = 1024;
 pub(super) const MAX_INCLUDES: usize = 64;
 /// The maximum size of the configurations of a repository, in bytes. What is read once for each work tree counts as often.
 const MAX_BYTES: usize = 8 << 20;
+/// The maximum number of commands in them that are read. A repository has a few.
+const MAX_COMMANDS: usize = 4096;
 
 /// Returns the paths that the user's and the system's configurations name for a work tree, or for the home itself. `links`
 /// knows what was shut.
@@ -36,9 +38,10 @@ pub(super) struct NamedPaths<'l> {
     pub(super) hooks: Vec<PathBuf>,
     /// Work trees of repositories of which not everything could be read: git could run any file there.
     pub(super) unread: Vec<PathBuf>,
-    /// How many included configurations may be read for a git directory, and how many bytes for the repository at hand.
     max_includes: usize,
-    left: usize,
+    /// What may still be read for the repository at hand.
+    bytes_left: usize,
+    commands_left: usize,
     /// The included configurations that were read already for the work tree at hand.
     included: Vec<PathBuf>,
     /// The work trees that the configurations name: git looks for relative paths there.
@@ -49,8 +52,17 @@ impl NamedPaths<'_> {
     pub(super) fn new(links: &Links) -> NamedPaths<'_> {
         let (others, hooks, unread) = (Vec::new(), Vec::new(), Vec::new());
         let (included, worktrees) = (Vec::new(), Vec::new());
-        let (max_includes, left) = (MAX_INCLUDES, MAX_BYTES);
-        NamedPaths { links, others, hooks, unread, max_includes, left, included, worktrees }
+        NamedPaths {
+            links,
+            others,
+            hooks,
+            unread,
+            max_includes: MAX_INCLUDES,
+            bytes_left: MAX_BYTES,
+            commands_left: MAX_COMMANDS,
+            included,
+            worktrees,
+        }
     }
 
     /// Reads the user's and the system's configurations (git-config(1), FILES). A relative path in them is one in `top`.
@@ -58,7 +70,8 @@ impl NamedPaths<'_> {
     pub(super) fn by_user<'l>(links: &'l Links, home: &Path, top: &Path) -> NamedPaths<'l> {
         let variable = |name| env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
         let configs = variable("XDG_CONFIG_HOME").unwrap_or_else(|| home.join(".config"));
-        let mut named = NamedPaths { max_includes: usize::MAX, left: usize::MAX, ..NamedPaths::new(links) };
+        let mut named = NamedPaths::new(links);
+        (named.max_includes, named.bytes_left, named.commands_left) = (usize::MAX, usize::MAX, usize::MAX);
         for config in [
             variable("GIT_CONFIG_GLOBAL").unwrap_or_else(|| home.join(".gitconfig")),
             configs.join("git/config"),
@@ -72,7 +85,7 @@ impl NamedPaths<'_> {
 
     /// Begins with another repository.
     pub(super) fn next_repository(&mut self) {
-        self.left = MAX_BYTES;
+        (self.bytes_left, self.commands_left) = (MAX_BYTES, MAX_COMMANDS);
     }
 
     /// Calls `read` for `top`, and for each other work tree that the configurations it reads name.
@@ -108,12 +121,16 @@ impl NamedPaths<'_> {
             self.links.unreadable(config, &error);
             git_config::Read::default()
         });
-        let left = self.left.checked_sub(read.bytes);
-        self.left = left.unwrap_or(0);
-        if left.is_none() || !read.is_whole && is_there(config) {
+        let Some(left) = self.bytes_left.checked_sub(read.bytes) else {
+            self.bytes_left = 0;
+            self.unread(top);
+            return Vec::new();
+        };
+        self.bytes_left = left;
+        if !read.is_whole && is_there(config) {
             self.unread(top);
         }
-        if left.is_none() { Vec::new() } else { read.settings }
+        read.settings
     }
 
     pub(super) fn line_after(&self, file: &Path, word: &str) -> Option<OsString> {
@@ -159,6 +176,11 @@ impl NamedPaths<'_> {
                 false => git_values::of_ext(if section == "url" { subsection } else { value }),
             };
             if let Some(command) = command {
+                if self.commands_left == 0 {
+                    self.unread(top);
+                    break;
+                }
+                self.commands_left -= 1;
                 self.others.extend(git_values::programs(command, top, home.as_deref()));
                 // An alias runs when somebody types it, as a program does that somebody starts.
                 if let Some(home) = home.as_deref().filter(|_| section != "alias") {

@@ -266,6 +266,14 @@ mod tests {
         let includes = (0..=MAX_INCLUDES).map(|i| format!("[include]\npath = /none/{i}\n"));
         fs::write(git.join("config"), includes.collect::<String>()).unwrap();
         assert!(is_whole());
+        fs::write(git.join("config"), format!("[core]\n{}", "\tpager = a/b\n".repeat(5000))).unwrap();
+        assert!(is_whole());
+        // Each of these can be read, but not all.
+        let includes: String =
+            (0..10).map(|i| format!("[include]\npath = {}/{i}\n", root.display())).collect();
+        (0..10).for_each(|i| fs::write(root.join(i.to_string()), " ".repeat(1_000_000)).unwrap());
+        fs::write(git.join("config"), includes).unwrap();
+        assert!(is_whole());
         fs::remove_file(git.join("config")).unwrap();
         for i in 0..MAX_SITES {
             repository(&git.join(format!("worktrees/{i}")));
