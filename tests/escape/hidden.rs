@@ -197,6 +197,12 @@ fn another_work_tree_hides_nothing_that_an_included_configuration_names() {
         git config -f g/dots.git/config core.worktree ../a; git config -f g/dots.git/config.worktree core.worktree ../tree";
     let before = leaked(format!("{before}; {two}"));
     each_comes_to_nothing(&planted(before, "hook g/tree/hk", after));
+    // A linked work tree names another one, in which the configuration of both counts.
+    let before =
+        "git init -q m; git -C m commit -q --allow-empty -m x; git -C m worktree add -q ../lw; mkdir other
+        git -C m config core.hooksPath hk; git -C m config extensions.worktreeConfig true
+        git -C lw config --worktree core.worktree $W/work/other";
+    each_comes_to_nothing(&planted(before, "hook other/hk", "cd lw && git commit -q --allow-empty -m x"));
 }
 
 /// What a configuration names is found however it is spelled: with bytes that are not text, and as a shell takes a command

@@ -414,6 +414,31 @@ fn the_built_in_policy_has_it_and_show_lists_it() {
     assert!(!shown.contains("authorized_keys"));
 }
 
+/// What ordinary values of git's configuration only read, or share with other programs, stays open.
+#[test]
+fn ordinary_values_of_git_close_nothing() {
+    let world = world("true");
+    furnish(&world);
+    for (key, value) in [
+        ("alias.x", "!git fetch 2>/dev/null"),
+        ("core.sshCommand", "ssh -F /dev/null -o UserKnownHostsFile=/dev/null"),
+        ("filter.p.clean", "if [ -f package.json ]; then cat; fi"),
+        ("merge.lock.driver", "cargo update && cp Cargo.lock %A"),
+        ("difftool.tex.cmd", "latexdiff $LOCAL $REMOTE > /tmp/diff-$$.tex"),
+        ("core.editor", "emacsclient --socket-name=/tmp/emacs$UID/server"),
+    ] {
+        let set = Command::new("git").args(["config", key, value]).current_dir(world.work()).status();
+        assert!(set.is_ok_and(|status| status.success()), "{key}");
+    }
+    for file in ["package.json", "Cargo.lock"] {
+        world.write(format!("work/{file}"), "old\n");
+    }
+    let line = "for file in /dev/null package.json Cargo.lock; do echo new > $file || exit 1; done; git status >/dev/null && \
+                rm $(mktemp -p /tmp) && echo done";
+    let ended = ended(world.command().args(["--", "sh", "-c", line]));
+    assert_eq!((&*ended.stdout, ended.status), ("done\n", 0), "{}", ended.stderr);
+}
+
 /// PATH may name the workspace itself, which is then no place for the operator's programs alone.
 #[test]
 fn the_work_stays_writable_where_path_leads_to_it() {

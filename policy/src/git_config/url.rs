@@ -110,10 +110,10 @@ fn scheme(url: &[u8]) -> Option<(&[u8], &[u8])> {
 }
 
 /// Whether a name in the path is `..`, as written or escaped: `url.*.insteadOf` may replace what stands before it by a
-/// directory.
+/// directory. If that ends in a dot, a name `.` becomes `..`, too.
 fn leads_upward(url: &[u8]) -> bool {
     let plain = String::from_utf8_lossy(url).to_ascii_lowercase().replace("%2e", ".").replace("%2f", "/");
-    plain.split([':', '/']).any(|name| name == "..")
+    plain.split([':', '/']).any(|name| matches!(name, "." | ".."))
 }
 
 fn is_user(user: &[u8]) -> bool {
@@ -228,6 +228,7 @@ mod tests {
             "ssh://h$(evil)/r",
             "https:///r",
             "https://host/../r",
+            "https://host/./r",
             "https://host/a/%2E./r",
             "https://host/a%2f..%2fr",
             "ssh://host/u/..",

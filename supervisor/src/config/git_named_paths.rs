@@ -19,8 +19,9 @@ const MAX_LINKS: usize = 1024;
 pub(super) const MAX_INCLUDES: usize = 64;
 /// The maximum size of the configurations of a repository, in bytes. What is read once for each work tree counts as often.
 const MAX_BYTES: usize = 8 << 20;
-/// The maximum number of commands in them that are read. A repository has a few.
-const MAX_COMMANDS: usize = 4096;
+/// The maximum size of the commands in them that are read, in bytes, and what each counts at least. A repository has a few.
+const MAX_COMMANDS: usize = 256 << 10;
+const LEAST_COMMAND: usize = 64;
 
 /// Returns the paths that the user's and the system's configurations name for a work tree, or for the home itself. `links`
 /// knows what was shut.
@@ -176,11 +177,11 @@ impl NamedPaths<'_> {
                 false => git_values::of_ext(if section == "url" { subsection } else { value }),
             };
             if let Some(command) = command {
-                if self.commands_left == 0 {
+                let Some(left) = self.commands_left.checked_sub(command.len().max(LEAST_COMMAND)) else {
                     self.unread(top);
                     break;
-                }
-                self.commands_left -= 1;
+                };
+                self.commands_left = left;
                 self.others.extend(git_values::programs(command, top, home.as_deref()));
                 // An alias runs when somebody types it, as a program does that somebody starts.
                 if let Some(home) = home.as_deref().filter(|_| section != "alias") {

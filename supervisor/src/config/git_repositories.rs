@@ -10,8 +10,10 @@ use std::path::{Path, PathBuf};
 use crate::config::git_named_paths::{NamedPaths, is_there};
 use crate::config::realpath::Links;
 
-/// The maximum number of git directories whose configurations are read: there can be many submodules and worktrees.
+/// The maximum number of git directories of a repository whose configurations are read: there can be many submodules and
+/// worktrees. And the maximum of all repositories.
 const MAX_SITES: usize = 1024;
+const MAX_ALL_SITES: usize = 16 << 10;
 /// The maximum number of names read in a git directory's `worktrees`.
 const MAX_NAMES: usize = 1024;
 
@@ -27,8 +29,13 @@ pub fn named_by_git_directory(links: &Links, directory: &Path, top: &Path) -> Ve
         }
     });
     for worktree in worktrees {
-        let config = worktree.join("config.worktree");
-        found.named.in_each_worktree(top, |named, top| named.read(&config, top, directory));
+        found.named.in_each_worktree(top, |named, at| {
+            named.read(&worktree.join("config.worktree"), at, &worktree);
+            // The configuration of them all counts in a work tree that only this one names, too.
+            if at != top {
+                named.read(&directory.join("config"), at, directory);
+            }
+        });
     }
     // Links in a plain directory of hooks have names of git's, and are found by them.
     let hooks = [directory.join("hooks")];
@@ -55,13 +62,21 @@ pub(super) struct Repositories<'l> {
     pub(super) tops: Vec<PathBuf>,
     /// The git directories: `.git`, the common directory, and those of worktrees and modules.
     pub(super) directories: Vec<PathBuf>,
+    /// How many git directories there were before the repository at hand.
+    before: usize,
     /// What is protected beside them.
     pub(super) named: NamedPaths<'l>,
 }
 
 impl Repositories<'_> {
     pub(super) fn new(links: &Links) -> Repositories<'_> {
-        Repositories { links, tops: Vec::new(), directories: Vec::new(), named: NamedPaths::new(links) }
+        Repositories {
+            links,
+            tops: Vec::new(),
+            directories: Vec::new(),
+            before: 0,
+            named: NamedPaths::new(links),
+        }
     }
 
     /// Finds the repositories that contain a directory: for a submodule, the outer one too. If there is none, finds the
@@ -69,7 +84,7 @@ impl Repositories<'_> {
     pub(super) fn around(&mut self, cwd: &Path) {
         for directory in cwd.ancestors() {
             if is_repository(directory) {
-                self.named.next_repository();
+                self.next_repository();
                 self.directory(directory.to_owned(), directory);
             } else {
                 self.top(directory);
@@ -89,13 +104,19 @@ impl Repositories<'_> {
         self.tops.truncate(around);
     }
 
+    /// Begins with another repository.
+    fn next_repository(&mut self) {
+        self.before = self.directories.len();
+        self.named.next_repository();
+    }
+
     /// Adds the repository whose `.git` is in this directory, if there is one.
     fn top(&mut self, directory: &Path) {
         let git = directory.join(".git");
         let looked_at =
             std::fs::symlink_metadata(&git).inspect_err(|error| self.links.unreadable(&git, error));
         let Ok(meta) = looked_at else { return };
-        self.named.next_repository();
+        self.next_repository();
         if meta.is_file() {
             // This file names the git directory, and so the configuration that git uses.
             self.named.others.push(git.clone());
@@ -118,18 +139,24 @@ impl Repositories<'_> {
         if self.directories.contains(&directory) {
             return;
         }
-        if self.directories.len() >= MAX_SITES {
+        let count = self.directories.len();
+        if count - self.before >= MAX_SITES || count >= MAX_ALL_SITES {
             return self.named.unread(top);
         }
         self.directories.push(directory.clone());
-        if let Some(common) = self.named.line_after(&directory.join("commondir"), "") {
-            self.directory(directory.join(common), top);
+        let common = self.named.line_after(&directory.join("commondir"), "").map(|at| directory.join(at));
+        if let Some(common) = &common {
+            self.directory(common.clone(), top);
         }
         let config = directory.join("config");
         let settings = self.named.settings_of(&config, top);
-        self.named.in_each_worktree(top, |named, top| {
-            named.add(&settings, &config, top, &directory);
-            named.read(&directory.join("config.worktree"), top, &directory);
+        self.named.in_each_worktree(top, |named, at| {
+            named.add(&settings, &config, at, &directory);
+            named.read(&directory.join("config.worktree"), at, &directory);
+            // The configuration of all worktrees counts in a work tree that only this one names, too.
+            if let Some(common) = common.as_deref().filter(|_| at != top) {
+                named.read(&common.join("config"), at, common);
+            }
         });
         for worktree in self.names(&directory.join("worktrees"), top) {
             // The `.git` file of the worktree.

@@ -10,9 +10,24 @@ use crate::config::agent_settings::{TooLong, commands_of, is_assignment, scripts
 const PREFIXES: [&str; 3] = ["/usr", "/usr/local", ".local"];
 /// What separates the words of a command. A shell takes most values apart.
 const BETWEEN: &[u8] = b"\"'`=;|&()<>!";
-/// How many variables of a command are written out, and the longest text that this may give.
-const MAX_VARIABLES: usize = 16;
+/// The longest command that is read, also with its variables written out.
 const MAX_TEXT: usize = 64 << 10;
+/// How many variables and how many options of ssh with a command are read.
+const MAX_VARIABLES: usize = 16;
+const MAX_OPTIONS: usize = 16;
+/// The longest word that may name a path (PATH_MAX of limits.h), and how many letters of options may stand before one.
+const MAX_PATH: usize = 4096;
+const MAX_LETTERS: usize = 32;
+/// The texts that stand for the directory in which git starts a command.
+const HERE: [&str; 7] = [
+    "${PWD}",
+    "$PWD",
+    "$(pwd)",
+    "`pwd`",
+    "$(git rev-parse --show-toplevel)",
+    "`git rev-parse --show-toplevel`",
+    "$(git rev-parse --show-cdup)",
+];
 
 /// A relative path, if the value is one. It may begin with `:(optional)`.
 pub fn relative(value: &[u8]) -> Option<&Path> {
@@ -40,13 +55,19 @@ pub fn paths(value: &[u8], base: &Path, home: Option<&Path>) -> Vec<PathBuf> {
 /// The files that the value of a key may run that names a program: each word with a slash, and the value as a whole. A word
 /// without a slash is looked for in PATH.
 pub fn programs(value: &[u8], top: &Path, home: Option<&Path>) -> Vec<PathBuf> {
-    let words = words(value).flat_map(|word| [word].into_iter().chain(of_options(word)));
+    let words = words(value).filter(|word| word.len() < MAX_PATH);
+    let words = words.flat_map(|word| [word].into_iter().chain(of_options(word)));
     let named = words.chain([value]).filter(|word| word.contains(&b'/'));
     let mut found: Vec<PathBuf> = named.flat_map(|word| paths(word, top, home)).collect();
     found.sort();
     found.dedup();
-    found.retain(|path| !path.is_dir());
+    found.retain(|path| !path.is_dir() && !is_of_the_kernel(path));
     found
+}
+
+/// Whether a path is one of the kernel's own, such as `/dev/null` in a redirection: no program is put there.
+fn is_of_the_kernel(path: &Path) -> bool {
+    path.starts_with("/dev") || path.starts_with("/proc")
 }
 
 fn words(value: &[u8]) -> impl Iterator<Item = &[u8]> {
@@ -56,7 +77,7 @@ fn words(value: &[u8]) -> impl Iterator<Item = &[u8]> {
 /// What may be the value of a short option in a word: `-Fpath`, or `-qvFpath` with other options before.
 fn of_options(word: &[u8]) -> impl Iterator<Item = &[u8]> {
     let letters = word.strip_prefix(b"-").unwrap_or_default();
-    let count = letters.iter().take_while(|byte| byte.is_ascii_alphanumeric()).count();
+    let count = letters.iter().take(MAX_LETTERS).take_while(|byte| byte.is_ascii_alphanumeric()).count();
     (1..=count).map(move |at| &letters[at..])
 }
 
@@ -70,13 +91,20 @@ pub fn of_ext(url: &[u8]) -> Option<&[u8]> {
 /// # Errors
 /// The command is too long to be read.
 pub fn scripts(value: &[u8], top: &Path, home: &Path) -> Result<Vec<PathBuf>, TooLong> {
+    if value.len() > MAX_TEXT {
+        return Err(TooLong);
+    }
     let Ok(text) = str::from_utf8(value.strip_prefix(b"!").unwrap_or(value)) else { return Ok(Vec::new()) };
     let mut found = scripts_of_text(text, home, top)?;
     let text = &with_variables(text)?;
     found.extend(scripts_of_text(text, home, top)?);
     found.extend(programs(text.as_bytes(), top, Some(home)));
     let lower = text.to_ascii_lowercase();
-    for (at, _) in SSH_COMMANDS.into_iter().flat_map(|option| lower.match_indices(option)) {
+    let options = SSH_COMMANDS.into_iter().flat_map(|option| lower.match_indices(option));
+    for (count, (at, _)) in options.enumerate() {
+        if count >= MAX_OPTIONS {
+            return Err(TooLong);
+        }
         // The option's value is a command: `-o 'ProxyCommand sh p %h'`, `-oProxyCommand=p`.
         let rest = text[at..].trim_start_matches(|letter: char| letter.is_ascii_alphabetic());
         found.extend(scripts_of_text(rest.trim_matches([' ', '=', '"', '\'']), home, top)?);
@@ -88,20 +116,22 @@ pub fn scripts(value: &[u8], top: &Path, home: &Path) -> Result<Vec<PathBuf>, To
     for words in [of_shell, words(text.as_bytes()).collect()] {
         found.extend(named_by_words(&words, top, home));
     }
+    found.retain(|path| !is_of_the_kernel(path));
     Ok(found)
 }
 
 /// Writes the variables out that the home and the text itself give a value: `D=tools; $D/run`.
 fn with_variables(text: &str) -> Result<String, TooLong> {
-    let mut text = with_variable(text, "HOME", "~");
+    let text = HERE.iter().fold(text.to_owned(), |text, here| text.replace(here, "."));
+    let mut text = with_variable(&text, "HOME", "~");
     if !text.contains('=') {
         return Ok(text);
     }
-    for at in 0..MAX_VARIABLES {
+    for at in 0.. {
         let words = commands_of(&text).commands.into_iter().flat_map(|command| command.words);
         let Some(assignment) = words.filter(|word| is_assignment(word)).nth(at) else { break };
         let Some((name, value)) = assignment.split_once('=') else { break };
-        if text.len() + text.matches('$').count() * value.len() > MAX_TEXT {
+        if at >= MAX_VARIABLES || text.len() + text.matches('$').count() * value.len() > MAX_TEXT {
             return Err(TooLong);
         }
         text = with_variable(&text, name, value);
@@ -129,10 +159,13 @@ fn with_variable(text: &str, name: &str, value: &str) -> String {
 /// there: an interpreter may run them, whatever stands before it.
 fn named_by_words(words: &[&[u8]], top: &Path, home: &Path) -> Vec<PathBuf> {
     let named = |word: &[u8]| paths(word, top, Some(home));
+    let words: Vec<&[u8]> = words.iter().copied().filter(|word| !word.is_empty()).collect();
     let (mut found, mut next) = (Vec::new(), None);
-    for word in words.iter().rev().filter(|word| !word.is_empty()) {
-        // A configuration of ssh(1), or a script of awk(1) and sed(1).
-        if let Some(file) = [b'F', b'f'].into_iter().find_map(|option| file_of_option(word, option)) {
+    for (at, word) in words.iter().enumerate().rev() {
+        // A configuration of ssh(1), or a script of awk(1) and sed(1), but not `[ -f FILE ]`.
+        let is_test = at > 0 && matches!(words[at - 1], b"[" | b"[[" | b"test" | b"!");
+        let mut options = [b'F', b'f'].into_iter().filter(|_| !is_test);
+        if let Some(file) = options.find_map(|option| file_of_option(word, option)) {
             let file = Some(file).filter(|file| !file.is_empty()).or(next);
             found.extend(file.into_iter().flat_map(named).filter(|path| !path.is_dir()));
         }
@@ -143,18 +176,28 @@ fn named_by_words(words: &[&[u8]], top: &Path, home: &Path) -> Vec<PathBuf> {
         if let Some(open) = word.iter().position(|byte| b"*?[$`\x01".contains(byte))
             && let Some(end) = word[..open].iter().rposition(|byte| *byte == b'/')
         {
-            let is_part = |path: &PathBuf| !top.starts_with(path) && !home.starts_with(path);
             let directory = Some(&word[..end]).filter(|word| is_name(word));
-            found.extend(directory.into_iter().flat_map(named).filter(is_part));
+            found.extend(directory.into_iter().flat_map(named).filter(|path| is_part(path, top, home)));
         }
     }
     let runs_parts = |word: &&&[u8]| word.rsplit(|byte| *byte == b'/').next() == Some(b"run-parts");
     let parts = words.iter().skip_while(|word| !runs_parts(word)).skip(1);
     found.extend(parts.filter(|word| is_name(word)).flat_map(|word| named(word)));
-    // The first word is a program, for which the shell looks in PATH.
-    let files = words.iter().skip(1).filter(|word| !word.is_empty() && !word.contains(&b'/'));
+    // The first word is a program, for which the shell looks in PATH. A name with an end is a script, which is found by its
+    // interpreter, or data.
+    let files =
+        words.iter().skip(1).filter(|word| !word.is_empty() && !word.iter().any(|byte| b"/.".contains(byte)));
     found.extend(files.map(|word| top.join(as_path(word))).filter(|path| path.is_file()));
     found
+}
+
+/// Whether a directory is one of the project's or the home's own, and not one that many programs share: below the top, or
+/// two names below the home.
+fn is_part(directory: &Path, top: &Path, home: &Path) -> bool {
+    let is_below = |around: &Path, names| {
+        directory.strip_prefix(around).is_ok_and(|rest| rest.components().count() >= names)
+    };
+    is_below(top, 1) || is_below(home, 2)
 }
 
 /// Options of ssh's whose value is a command, in lower case (ssh_config(5)).
@@ -263,9 +306,21 @@ mod tests {
         }
         assert_eq!(program("less -R"), [""; 0]);
         assert_eq!(program("cache --timeout 3600"), [""; 0]);
-        // The home as a whole is the operator's work.
-        assert!(!program("ssh -i $HOME/$KEY").contains(&"/home/u".to_owned()));
-        for long in ["x".repeat(100_000), format!("A={}; {}", "a".repeat(1000), "$A ".repeat(1000))] {
+        // What many programs share, and the home as a whole, is the operator's work.
+        for (value, shared) in [
+            ("ssh -i $HOME/$KEY", "/home/u"),
+            ("x ~/.cache/$Y", "/home/u/.cache"),
+            ("x > /tmp/y$$", "/tmp"),
+            ("x 2>/dev/null", "/dev/null"),
+        ] {
+            assert!(!program(value).contains(&shared.to_owned()), "{value}");
+        }
+        // One of these words has more beginnings than memory.
+        let letters = format!("-{}/x", "a".repeat(60_000));
+        assert!(programs(letters.as_bytes(), Path::new(TOP), None).len() < 2);
+        let options = "ssh ".to_owned() + &"-o proxycommand=x ".repeat(1000);
+        for long in [options, "x".repeat(100_000), format!("A={}; {}", "a".repeat(1000), "$A ".repeat(1000))]
+        {
             assert_eq!(scripts(long.as_bytes(), Path::new(TOP), Path::new("/home/u")), Err(TooLong));
         }
     }

@@ -199,7 +199,7 @@ pub(super) const LISTS: &[(Set, &str)] = &[
          ~/.config/espanso/ ~/.asoundrc ~/.config/alsa/ ~/.config/pulse/ ~/.pulse/ ~/.config/vulkan/ \
          ~/.local/share/vulkan/ ~/.config/openxr/ ~/.config/fcitx5/ ~/.local/share/fcitx5/ \
          ~/.cache/xmonad/ ~/.cache/taffybar/ ~/.cache/termonad/ ~/.cache/xmobar/ ~/.cache/yi/ ~/.cache/sessions/ \
-         ~/.cache/ksycoca* ~/.cache/*/qmlcache/ \
+         ~/.cache/ksycoca* ~/.cache/plasmashell/qmlcache/ ~/.cache/kwin/qmlcache/ ~/.cache/krunner/qmlcache/ ~/.cache/*/qmlcache/ \
          ~/.cache/ibus/bus/",
     ),
     (
