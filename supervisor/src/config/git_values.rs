@@ -1,5 +1,6 @@
 //! What the values of git's configuration name: paths in the forms that git knows, and the files that a command runs.
 
+use std::env;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -67,7 +68,7 @@ pub fn programs(value: &[u8], top: &Path, home: Option<&Path>) -> Vec<PathBuf> {
 
 /// Whether a path is one of the kernel's own, such as `/dev/null` in a redirection: no program is put there.
 fn is_of_the_kernel(path: &Path) -> bool {
-    path.starts_with("/dev") || path.starts_with("/proc")
+    path.starts_with("/dev") && !path.starts_with("/dev/shm") || path.starts_with("/proc")
 }
 
 fn words(value: &[u8]) -> impl Iterator<Item = &[u8]> {
@@ -177,7 +178,7 @@ fn named_by_words(words: &[&[u8]], top: &Path, home: &Path) -> Vec<PathBuf> {
             && let Some(end) = word[..open].iter().rposition(|byte| *byte == b'/')
         {
             let directory = Some(&word[..end]).filter(|word| is_name(word));
-            found.extend(directory.into_iter().flat_map(named).filter(|path| is_part(path, top, home)));
+            found.extend(directory.into_iter().flat_map(named).filter(|path| !is_shared(path, top, home)));
         }
     }
     let runs_parts = |word: &&&[u8]| word.rsplit(|byte| *byte == b'/').next() == Some(b"run-parts");
@@ -185,19 +186,19 @@ fn named_by_words(words: &[&[u8]], top: &Path, home: &Path) -> Vec<PathBuf> {
     found.extend(parts.filter(|word| is_name(word)).flat_map(|word| named(word)));
     // The first word is a program, for which the shell looks in PATH. A name with an end is a script, which is found by its
     // interpreter, or data.
-    let files =
-        words.iter().skip(1).filter(|word| !word.is_empty() && !word.iter().any(|byte| b"/.".contains(byte)));
+    let files = words.iter().skip(1).filter(|word| !word.iter().any(|byte| b"/.".contains(byte)));
     found.extend(files.map(|word| top.join(as_path(word))).filter(|path| path.is_file()));
     found
 }
 
-/// Whether a directory is one of the project's or the home's own, and not one that many programs share: below the top, or
-/// two names below the home.
-fn is_part(directory: &Path, top: &Path, home: &Path) -> bool {
-    let is_below = |around: &Path, names| {
-        directory.strip_prefix(around).is_ok_and(|rest| rest.components().count() >= names)
-    };
-    is_below(top, 1) || is_below(home, 2)
+/// Whether many programs write in a directory: around the top or the home, or for temporary files, caches or configurations
+/// as a whole.
+fn is_shared(directory: &Path, top: &Path, home: &Path) -> bool {
+    let temporary = ["/tmp", "/var/tmp", "/dev/shm"].map(PathBuf::from).into_iter().chain([env::temp_dir()]);
+    let of_home = [".cache", ".config", ".local"].map(|name| home.join(name));
+    top.starts_with(directory)
+        || home.starts_with(directory)
+        || temporary.chain(of_home).any(|shared| shared == directory)
 }
 
 /// Options of ssh's whose value is a command, in lower case (ssh_config(5)).
@@ -301,6 +302,8 @@ mod tests {
             ("D=tools; $D/w", "tools/w"),
             ("D=$PWD/tools E=$D; \"${E}\"/w", "tools/w"),
             ("T=tools; sh $T/fsm", "tools/fsm"),
+            ("/srv/tools/run$X", "/srv/tools"),
+            ("sh /dev/shm/x", "/dev/shm/x"),
         ] {
             assert!(program(value).contains(&expected.to_owned()), "{value}: {:?}", program(value));
         }
