@@ -421,6 +421,8 @@ fn ordinary_values_of_git_close_nothing() {
     furnish(&world);
     for (key, value) in [
         ("alias.x", "!git fetch 2>/dev/null"),
+        ("core.hooksPath", "/dev/null"),
+        ("core.attributesFile", "/dev/null"),
         ("core.sshCommand", "ssh -F /dev/null -o UserKnownHostsFile=/dev/null"),
         ("filter.p.clean", "if [ -f package.json ]; then cat; fi"),
         ("merge.lock.driver", "cargo update && cp Cargo.lock %A"),

@@ -46,7 +46,7 @@ pub(super) fn objection(url: &[u8], this_host: &[Vec<u8>]) -> Option<&'static st
         return Some("its host is this machine: a push there runs the hooks of a repository at that path");
     }
     if leads_upward(url) {
-        return Some("it has .. in its path, and url.*.insteadOf can make a path of this machine of it");
+        return Some("it has . or .. in its path, and url.*.insteadOf can make a path of this machine of it");
     }
     // ssh passes the path on as an argument.
     if path.first() == Some(&b'-') || path.starts_with(b"/-") || path.starts_with(b"/~-") {

@@ -30,8 +30,8 @@ use serde_json::Value;
 
 use crate::config::realpath::Links;
 use claude_state::STATE;
-pub use hook_commands::TooLong;
 use hook_commands::{NamePaths, scripts};
+pub use hook_commands::{TooLong, with_directory};
 pub use read_budget::ReadBudget;
 use settings_files::SettingsFile;
 pub use settings_files::is_name_of_project;

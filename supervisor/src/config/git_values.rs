@@ -3,9 +3,10 @@
 use std::env;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
-use crate::config::agent_settings::{TooLong, commands_of, is_assignment, scripts_of_text};
+use crate::config::agent_settings::{TooLong, commands_of, is_assignment, scripts_of_text, with_directory};
 
 /// Where git is installed, for `%(prefix)/` (git-config(1), pathname). The last one is below the home.
 const PREFIXES: [&str; 3] = ["/usr", "/usr/local", ".local"];
@@ -19,16 +20,6 @@ const MAX_OPTIONS: usize = 16;
 /// The longest word that may name a path (PATH_MAX of limits.h), and how many letters of options may stand before one.
 const MAX_PATH: usize = 4096;
 const MAX_LETTERS: usize = 32;
-/// The texts that stand for the directory in which git starts a command.
-const HERE: [&str; 7] = [
-    "${PWD}",
-    "$PWD",
-    "$(pwd)",
-    "`pwd`",
-    "$(git rev-parse --show-toplevel)",
-    "`git rev-parse --show-toplevel`",
-    "$(git rev-parse --show-cdup)",
-];
 
 /// A relative path, if the value is one. It may begin with `:(optional)`.
 pub fn relative(value: &[u8]) -> Option<&Path> {
@@ -38,7 +29,7 @@ pub fn relative(value: &[u8]) -> Option<&Path> {
 }
 
 /// The paths that a value of the kind *pathname* may stand for (git-config(1)). `~name` is taken for this user's home: the
-/// guarded tree changes no other.
+/// guarded tree changes no other. A device is left out: `/dev/null` switches something off.
 pub fn paths(value: &[u8], base: &Path, home: Option<&Path>) -> Vec<PathBuf> {
     let value = required(value);
     let of_home = home.filter(|_| value.starts_with(b"~")).map(|home| {
@@ -48,7 +39,9 @@ pub fn paths(value: &[u8], base: &Path, home: Option<&Path>) -> Vec<PathBuf> {
     if let Some(path) = of_home {
         return vec![path];
     }
-    let Some(rest) = value.strip_prefix(b"%(prefix)/") else { return vec![base.join(as_path(value))] };
+    let Some(rest) = value.strip_prefix(b"%(prefix)/") else {
+        return Some(base.join(as_path(value))).into_iter().filter(|path| !is_device(path)).collect();
+    };
     let prefixes = PREFIXES.iter().map(|prefix| home.unwrap_or(Path::new("/")).join(prefix));
     prefixes.map(|prefix| prefix.join(as_path(rest))).collect()
 }
@@ -62,13 +55,13 @@ pub fn programs(value: &[u8], top: &Path, home: Option<&Path>) -> Vec<PathBuf> {
     let mut found: Vec<PathBuf> = named.flat_map(|word| paths(word, top, home)).collect();
     found.sort();
     found.dedup();
-    found.retain(|path| !path.is_dir() && !is_of_the_kernel(path));
+    found.retain(|path| !path.is_dir());
     found
 }
 
-/// Whether a path is one of the kernel's own, such as `/dev/null` in a redirection: no program is put there.
-fn is_of_the_kernel(path: &Path) -> bool {
-    path.starts_with("/dev") && !path.starts_with("/dev/shm") || path.starts_with("/proc")
+/// Whether a path is that of a device, in which nobody can put anything.
+pub fn is_device(path: &Path) -> bool {
+    path.starts_with("/dev") && path.metadata().is_ok_and(|meta| meta.file_type().is_char_device())
 }
 
 fn words(value: &[u8]) -> impl Iterator<Item = &[u8]> {
@@ -97,9 +90,12 @@ pub fn scripts(value: &[u8], top: &Path, home: &Path) -> Result<Vec<PathBuf>, To
     }
     let Ok(text) = str::from_utf8(value.strip_prefix(b"!").unwrap_or(value)) else { return Ok(Vec::new()) };
     let mut found = scripts_of_text(text, home, top)?;
-    let text = &with_variables(text)?;
-    found.extend(scripts_of_text(text, home, top)?);
-    found.extend(programs(text.as_bytes(), top, Some(home)));
+    let expanded = with_variables(text)?;
+    if expanded != text {
+        found.extend(scripts_of_text(&expanded, home, top)?);
+        found.extend(programs(expanded.as_bytes(), top, Some(home)));
+    }
+    let text = &expanded;
     let lower = text.to_ascii_lowercase();
     let options = SSH_COMMANDS.into_iter().flat_map(|option| lower.match_indices(option));
     for (count, (at, _)) in options.enumerate() {
@@ -117,14 +113,13 @@ pub fn scripts(value: &[u8], top: &Path, home: &Path) -> Result<Vec<PathBuf>, To
     for words in [of_shell, words(text.as_bytes()).collect()] {
         found.extend(named_by_words(&words, top, home));
     }
-    found.retain(|path| !is_of_the_kernel(path));
+    found.retain(|path| !is_device(path));
     Ok(found)
 }
 
 /// Writes the variables out that the home and the text itself give a value: `D=tools; $D/run`.
 fn with_variables(text: &str) -> Result<String, TooLong> {
-    let text = HERE.iter().fold(text.to_owned(), |text, here| text.replace(here, "."));
-    let mut text = with_variable(&text, "HOME", "~");
+    let mut text = with_variable(&with_directory(text), "HOME", "~");
     if !text.contains('=') {
         return Ok(text);
     }
@@ -304,6 +299,8 @@ mod tests {
             ("T=tools; sh $T/fsm", "tools/fsm"),
             ("/srv/tools/run$X", "/srv/tools"),
             ("sh /dev/shm/x", "/dev/shm/x"),
+            ("/dev/../srv/tools/d", "/dev/../srv/tools/d"),
+            ("/proc/self/cwd/d", "/proc/self/cwd/d"),
         ] {
             assert!(program(value).contains(&expected.to_owned()), "{value}: {:?}", program(value));
         }

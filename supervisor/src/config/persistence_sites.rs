@@ -11,6 +11,7 @@ use nix::unistd::{User, getuid};
 use crate::config::agent_settings::{self, UnreadSettings};
 use crate::config::git_named_paths::NamedPaths;
 use crate::config::git_repositories::Repositories;
+use crate::config::git_values;
 use crate::config::host_names;
 use crate::config::realpath::Links;
 use crate::config::workspace_record::RunRecord;
@@ -44,7 +45,7 @@ pub(super) fn find(
     found.named.hooks.append(&mut of_user.hooks);
     let named = ["GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM"].into_iter().filter_map(variable);
     // A device (/dev/null) switches the configuration off, and needs no protection.
-    found.named.others.extend(named.map(PathBuf::from).filter(|path| !path.starts_with("/dev")));
+    found.named.others.extend(named.map(PathBuf::from).filter(|path| !git_values::is_device(path)));
     found.links();
     // Programs in an environment of the workspace are the work itself, so a guarded program must not choose the workspace.
     let mut workspaces = vec![cwd.to_owned()];

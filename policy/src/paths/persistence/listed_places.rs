@@ -68,9 +68,9 @@
 //! - Caches: `blesh/` (ble.sh's `term.*`, `decode.*`), `zsh4humans/`, `antibody/`, `zsh-snap/`, `xonsh/`: what these source
 //!   at a shell's start; `mise/`: PATH and variables at each prompt (its "Cache"); `xmonad/`, and `taffybar/`, `termonad/`,
 //!   `xmobar/`, `yi/` of dyre: the compiled program itself (xmonad(1); dyre's manual); `sessions/`: what xfce4-session(1)
-//!   starts again; `ksycoca*`: what KDE's menu starts (kbuildsycoca6(8)), `qmlcache/`: compiled QML (Qt's "Prebuilt QML cache"); `menus/`: what the menus
-//!   of LXDE start (menu-cache's `menu-cache-daemon`); `ibus/bus/`: what
-//!   ibus-daemon(1) starts for an engine; `luacache*`: impatient.nvim's; `lvim/luac/`: LunarVim's; `guile/ccache/`,
+//!   starts again; `ksycoca*`: what KDE's menu starts (kbuildsycoca6(8)), `qmlcache/`: compiled QML (Qt's "Prebuilt QML
+//!   cache"; Plasma's by their names, too, because a directory may be moved into the place of a star); `menus/`: what the menus
+//!   of LXDE start (menu-cache's `menu-cache-daemon`); `ibus/bus/`: what ibus-daemon(1) starts for an engine; `luacache*`: impatient.nvim's; `lvim/luac/`: LunarVim's; `guile/ccache/`,
 //!   `common-lisp/`: compiled files, which Guile ("Compiling Scheme Code") and ASDF ("Output translations") run instead of
 //!   the sources; `helm/plugins/`: to where helm's links lead.
 //! - `.direnv/flake-profile*`, `.direnv/nix-profile*`, `.direnv/bin/`: what nix-direnv sources and puts before `PATH` at

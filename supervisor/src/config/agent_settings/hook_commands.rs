@@ -25,8 +25,15 @@ const PROJECTS: [&str; 7] = [
     "${workspaceRoot}",
 ];
 /// The texts that stand for the directory of a command: the project, or where `cd` has gone.
-const HERE: [&str; 5] =
-    ["${PWD}", "$PWD", "$(git rev-parse --show-toplevel)", "`git rev-parse --show-toplevel`", "$(pwd)"];
+const HERE: [&str; 7] = [
+    "${PWD}",
+    "$PWD",
+    "$(pwd)",
+    "`pwd`",
+    "$(git rev-parse --show-toplevel)",
+    "`git rev-parse --show-toplevel`",
+    "$(git rev-parse --show-cdup)",
+];
 /// The option by which a command asks git for the top of the repository.
 const TOP: &str = "--show-toplevel";
 /// The texts that stand for the home.
@@ -102,8 +109,12 @@ fn with_places(text: &str) -> String {
         return text.to_owned();
     }
     let text = PROJECTS.iter().fold(text.to_owned(), |text, name| text.replace(name, "\u{2}"));
-    let text = HERE.iter().fold(text, |text, name| text.replace(name, "."));
-    HOME.iter().fold(text, |text, name| text.replace(name, "~"))
+    HOME.iter().fold(with_directory(&text), |text, name| text.replace(name, "~"))
+}
+
+/// Writes a dot for each text that stands for the directory of a command.
+pub fn with_directory(text: &str) -> String {
+    HERE.iter().fold(text.to_owned(), |text, name| text.replace(name, "."))
 }
 
 /// The top of the repository around a project.
