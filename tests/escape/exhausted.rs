@@ -138,12 +138,12 @@ paths = ['loop', 'ping', 'up', 'l1', 'l40', 'l41', 'l42', 's1', 's40', 's41', 's
 print([(errno(lambda: os.close(os.open(path, 0))), errno(lambda: os.close(os.open(path, 1)))) for path in paths])
 os.mkdir('deep')
 os.chdir('deep')
-for level in range(600):
+for level in range(250):
     os.mkdir('a' * 20)
     os.chdir('a' * 20)
 print(errno(lambda: os.close(os.open('file', os.O_CREAT | os.O_WRONLY))), errno(lambda: os.close(os.open('file', 0))),
-    errno(lambda: os.open('../' * 602 + 'secret', 0)), errno(lambda: os.rename('file', 'other')), errno(lambda: os.unlink('other')))
-for level in range(600):
+    errno(lambda: os.open('../' * 252 + 'secret', 0)), errno(lambda: os.rename('file', 'other')), errno(lambda: os.unlink('other')))
+for level in range(250):
     os.chdir('..')
     os.rmdir('a' * 20)
 os.chdir('..')

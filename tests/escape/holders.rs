@@ -40,7 +40,7 @@ fn a_name_is_not_made_in_a_directory_that_is_exchanged_meanwhile() {
         let world =
             made().policy_text(|text| text.replace(r#""persistence": false"#, r#""persistence": true"#));
         std::fs::create_dir(world.work().join("theirs")).expect("a directory");
-        let ended = ended(world.command().args(["--", "python3", "-c", RACE, "4000"]));
+        let ended = ended(world.command().args(["--", "python3", "-c", RACE, "1500"]));
         assert_eq!((ended.stdout.as_str(), ended.status), ("made\n", 0), "{}", ended.stderr);
     }
 }

@@ -491,8 +491,9 @@ fn a_run_that_floods_is_cut_and_ends() {
     let world = world(&gateway, FULL);
     let node = NodeProcess::start(&world, &[]);
     let mut link = gateway.node();
-    let flood = link
-        .call("system.run", &json!({"command": ["sh", "-c", "yes & yes >&2 & yes"], "timeoutMs": 15_000}));
+    // More than may be in memory, and then silence until the time is over.
+    let line = "yes | head -c 400M & yes | head -c 400M >&2; sleep 60";
+    let flood = link.call("system.run", &json!({"command": ["sh", "-c", line], "timeoutMs": 15_000}));
     let end = &flood["payloadJSON"];
     assert_eq!(end["exitCode"], 124);
     let kept = end["stdout"].as_str().expect("text").len() + end["stderr"].as_str().expect("text").len();

@@ -5,6 +5,7 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
 
 use guard_tests::World;
 
@@ -45,6 +46,18 @@ fn grants(rights: &str, right: char) -> bool {
     rights.contains(right)
 }
 
+/// Runs lines in one guard, each in a shell of its own, in which `$D` is the place and `$N` the line's number. Returns what
+/// each wrote, and all errors.
+fn run_each(world: &World, directory: &str, lines: &[&str]) -> (Vec<String>, String) {
+    let each = |(number, line): (usize, &&str)| format!("(N={number}\n{line}\n)\nprintf '\\1'\n");
+    let script: String = lines.iter().enumerate().map(each).collect();
+    let ended = run(world, directory, &script);
+    let mut written: Vec<String> = ended.stdout.split('\u{1}').map(str::to_owned).collect();
+    assert_eq!(written.pop().as_deref(), Some(""), "{}", ended.stderr);
+    assert_eq!(written.len(), lines.len(), "{}", ended.stderr);
+    (written, ended.stderr)
+}
+
 /// Runs a line in which `$D` is the place.
 fn run(world: &World, directory: &str, line: &str) -> guard_tests::Ended {
     let directory = world.root().join(directory);
@@ -55,32 +68,38 @@ fn run(world: &World, directory: &str, line: &str) -> guard_tests::Ended {
 #[test]
 fn reading() {
     let world = world();
+    let readers = [
+        "cat $D/file",
+        "cat < $D/file",
+        "dd if=$D/file status=none",
+        "sed -n p $D/file",
+        "perl -pe 1 $D/file",
+        "head -n1 $D/file",
+        "grep content $D/file",
+        "while read l; do echo $l; done < $D/file",
+        "tar -C $D -cf - file | tar -xOf -",
+        "/usr/bin/python3 -c \"print(open('$D/file').read(), end='')\"",
+        "cat $D/../${D##*/}/./file",
+        "cd $D && cat file",
+        "cat /proc/self/root$D/file",
+        "awk 1 $D/file",
+        "sort $D/file",
+        "cat $D/sub/../file",
+        "read l < $D/file && echo $l",
+    ];
+    let listers = ["ls $D", "find $D -maxdepth 1", "echo $D/*", "cd $D; echo *"];
     for (directory, rights) in PLACES {
-        for line in [
-            "cat $D/file",
-            "cat < $D/file",
-            "dd if=$D/file status=none",
-            "sed -n p $D/file",
-            "perl -pe 1 $D/file",
-            "head -n1 $D/file",
-            "grep content $D/file",
-            "while read l; do echo $l; done < $D/file",
-            "tar -C $D -cf - file | tar -xOf -",
-            "/usr/bin/python3 -c \"print(open('$D/file').read(), end='')\"",
-            "cat $D/../${D##*/}/./file",
-            "cd $D && cat file",
-            "cat /proc/self/root$D/file",
-            "awk 1 $D/file",
-            "sort $D/file",
-            "cat $D/sub/../file",
-            "read l < $D/file && echo $l",
-        ] {
-            let out = run(&world, directory, line).stdout;
-            assert_eq!(out == "content\n", grants(rights, 'r'), "{directory} {rights}: {line}: {out:?}");
+        let (written, errors) = run_each(&world, directory, &[&readers[..], &listers[..]].concat());
+        let (read, listed) = written.split_at(readers.len());
+        for (line, out) in readers.iter().zip(read) {
+            assert_eq!(
+                out == "content\n",
+                grants(rights, 'r'),
+                "{directory} {rights}: {line}: {out:?} {errors}"
+            );
             assert!(grants(rights, 'r') || !out.contains("content"), "{directory}: {line}");
         }
-        for line in ["ls $D", "find $D -maxdepth 1", "echo $D/*", "cd $D; echo *"] {
-            let out = run(&world, directory, line).stdout;
+        for (line, out) in listers.iter().zip(listed) {
             assert_eq!(out.contains("victim"), grants(rights, 'r'), "{directory} {rights}: {line}: {out:?}");
         }
     }
@@ -88,41 +107,45 @@ fn reading() {
 
 #[test]
 fn changing_what_is_there() {
+    let lines = [
+        "echo new > $D/file$N",
+        "echo new >> $D/file$N",
+        "echo new | tee $D/file$N",
+        "echo new | dd of=$D/file$N status=none",
+        "truncate -s 3 $D/file$N",
+        "sed -i s/content/new/ $D/file$N",
+        "perl -pi -e s/content/new/ $D/file$N",
+        "/usr/bin/python3 -c \"open('$D/file$N', 'r+').write('new')\"",
+        "echo new > /proc/self/root$D/file$N",
+        "cat > $D/file$N <<EOF\nnew\nEOF",
+        "exec 3<> $D/file$N; echo new >&3",
+        "cp /etc/hostname $D/file$N",
+        "sort -u -o $D/file$N /etc/passwd",
+        "cd $D && echo new > sub/../file$N",
+        ": > $D/file$N",
+        "chmod 600 $D/file$N",
+        "touch -d @5 $D/file$N",
+    ];
     for (directory, rights) in PLACES {
         let world = world();
-        let file = format!("{directory}/file");
-        for line in [
-            "echo new > $D/file",
-            "echo new >> $D/file",
-            "echo new | tee $D/file",
-            "echo new | dd of=$D/file status=none",
-            "truncate -s 3 $D/file",
-            "sed -i s/content/new/ $D/file",
-            "perl -pi -e s/content/new/ $D/file",
-            "/usr/bin/python3 -c \"open('$D/file', 'r+').write('new')\"",
-            "echo new > /proc/self/root$D/file",
-            "cat > $D/file <<EOF\nnew\nEOF",
-            "exec 3<> $D/file; echo new >&3",
-            "cp /etc/hostname $D/file",
-            "sort -u -o $D/file /etc/passwd",
-            "cd $D && echo new > sub/../file",
-            ": > $D/file",
-            "chmod 600 $D/file",
-            "touch -d @5 $D/file",
-        ] {
-            let path = world.write(&file, "content\n");
-            fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).expect("a mode");
-            let state = || {
-                let metadata = fs::metadata(&path).expect("the file");
-                (world.read(&file), metadata.permissions().mode(), metadata.modified().ok())
-            };
-            let before = state();
-            let ended = run(&world, directory, line);
+        let files: Vec<_> = (0..lines.len())
+            .map(|number| {
+                let path = world.write(format!("{directory}/file{number}"), "content\n");
+                fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).expect("a mode");
+                path
+            })
+            .collect();
+        let state = |path: &PathBuf| {
+            let metadata = fs::metadata(path).expect("the file");
+            (fs::read(path).ok(), metadata.permissions().mode(), metadata.modified().ok())
+        };
+        let before: Vec<_> = files.iter().map(state).collect();
+        let (_, errors) = run_each(&world, directory, &lines);
+        for ((line, path), before) in lines.iter().zip(&files).zip(before) {
             assert_eq!(
-                state() != before,
+                state(path) != before,
                 grants(rights, 'w'),
-                "{directory} {rights}: {line}: {}",
-                ended.stderr
+                "{directory} {rights}: {line}: {errors}"
             );
         }
     }
@@ -130,92 +153,77 @@ fn changing_what_is_there() {
 
 #[test]
 fn making_and_removing() {
+    let makers = [
+        "echo x > $D/made$N",
+        "touch $D/made$N",
+        "mkdir $D/made$N",
+        "mkdir -p $D/made$N/deep",
+        "ln -s x $D/made$N",
+        "mkfifo $D/made$N",
+        "cp /etc/hostname $D/made$N",
+        "tee $D/made$N < /dev/null",
+        "git init -q $D/made$N",
+        "tar -C /etc -cf $D/made$N hostname",
+        "install -d $D/made$N",
+        "/usr/bin/python3 -c \"import os; os.mknod('$D/made$N')\"",
+        "mktemp -d $D/made$N.XXX | xargs -I{} mv {} $D/made$N",
+    ];
+    let removers = [
+        "rm -f $D/victim$N",
+        "unlink $D/victim$N",
+        "find $D -name victim$N -delete",
+        "mv $D/victim$N $D/gone$N",
+        "perl -e \"unlink '$D/victim$N'\"",
+        "/usr/bin/python3 -c \"import os; os.remove('$D/victim$N')\"",
+        "cd $D && rm -f victim$N",
+        "rm -rf $D/sub",
+    ];
     for (directory, rights) in PLACES {
         let world = world();
-        let made = world.root().join(directory).join("made");
-        for line in [
-            "echo x > $D/made",
-            "touch $D/made",
-            "mkdir $D/made",
-            "mkdir -p $D/made/deep",
-            "ln -s x $D/made",
-            "mkfifo $D/made",
-            "cp /etc/hostname $D/made",
-            "tee $D/made < /dev/null",
-            "git init -q $D/made",
-            "tar -C /etc -cf $D/made hostname",
-            "install -d $D/made",
-            "/usr/bin/python3 -c \"import os; os.mknod('$D/made')\"",
-            "mktemp -d $D/made.XXX | xargs -I{} mv {} $D/made",
-        ] {
-            let ended = run(&world, directory, line);
-            assert_eq!(
-                made.symlink_metadata().is_ok(),
-                grants(rights, 'w'),
-                "{directory} {rights}: {line}: {}",
-                ended.stderr
-            );
-            let _ = fs::remove_file(&made).or_else(|_| fs::remove_dir_all(&made));
+        let place = world.root().join(directory);
+        let (_, errors) = run_each(&world, directory, &makers);
+        for (number, line) in makers.iter().enumerate() {
+            let is_made = place.join(format!("made{number}")).symlink_metadata().is_ok();
+            assert_eq!(is_made, grants(rights, 'w'), "{directory} {rights}: {line}: {errors}");
         }
-        let victim = world.root().join(directory).join("victim");
-        for line in [
-            "rm -f $D/victim",
-            "unlink $D/victim",
-            "find $D -name victim -delete",
-            "mv $D/victim $D/gone",
-            "perl -e \"unlink '$D/victim'\"",
-            "/usr/bin/python3 -c \"import os; os.remove('$D/victim')\"",
-            "cd $D && rm -f victim",
-        ] {
-            world.write(format!("{directory}/victim"), "victim\n");
-            let ended = run(&world, directory, line);
-            assert_eq!(
-                !victim.exists(),
-                grants(rights, 'w'),
-                "{directory} {rights}: {line}: {}",
-                ended.stderr
-            );
+        let victim = |number: usize| match removers[number].contains("victim") {
+            true => place.join(format!("victim{number}")),
+            false => place.join("sub/inner"),
+        };
+        for number in 0..removers.len() {
+            world.write(victim(number), "victim\n");
         }
-        let ended = run(&world, directory, "rm -rf $D/sub");
-        assert_eq!(
-            !world.root().join(directory).join("sub").exists(),
-            grants(rights, 'w'),
-            "{directory}: {}",
-            ended.stderr
-        );
+        let (_, errors) = run_each(&world, directory, &removers);
+        for (number, line) in removers.iter().enumerate() {
+            let is_gone = !victim(number).exists();
+            assert_eq!(is_gone, grants(rights, 'w'), "{directory} {rights}: {line}: {errors}");
+        }
     }
 }
 
 #[test]
 fn running() {
     let world = world();
-    for (directory, rights) in PLACES {
-        for (line, out) in [
-            ("$D/script", "ran\n"),
-            ("$D/prog ran", "ran\n"),
-            ("exec $D/script", "ran\n"),
-            ("env $D/prog ran", "ran\n"),
-            ("cd $D && ./script", "ran\n"),
-            ("PATH=$D:$PATH script", "ran\n"),
-            ("/usr/bin/python3 -c \"import os; os.execv('$D/prog', ['x', 'ran'])\"", "ran\n"),
-            ("perl -e \"exec '$D/prog', 'ran'\"", "ran\n"),
-            ("find $D/script -exec {} \\;", "ran\n"),
-            ("(exec -a sh $D/prog ran)", "ran\n"),
-        ] {
-            let ended = run(&world, directory, line);
-            assert_eq!(
-                ended.stdout == out,
-                grants(rights, 'x'),
-                "{directory} {rights}: {line}: {}",
-                ended.stderr
-            );
-        }
+    let lines = [
+        "$D/script",
+        "$D/prog ran",
+        "exec $D/script",
+        "env $D/prog ran",
+        "cd $D && ./script",
+        "PATH=$D:$PATH script",
+        "/usr/bin/python3 -c \"import os; os.execv('$D/prog', ['x', 'ran'])\"",
+        "perl -e \"exec '$D/prog', 'ran'\"",
+        "find $D/script -exec {} \\;",
+        "(exec -a sh $D/prog ran)",
         // A shell that may run can interpret what may be read; the map's documentation says so too.
-        assert_eq!(
-            run(&world, directory, "sh $D/script").stdout == "ran\n",
-            grants(rights, 'r'),
-            "{directory}"
-        );
+        "sh $D/script",
+    ];
+    for (directory, rights) in PLACES {
+        let (written, errors) = run_each(&world, directory, &lines);
+        for (line, out) in lines.iter().zip(&written) {
+            let right = if line.starts_with("sh ") { 'r' } else { 'x' };
+            assert_eq!(out == "ran\n", grants(rights, right), "{directory} {rights}: {line}: {errors}");
+        }
     }
 }
 

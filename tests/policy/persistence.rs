@@ -8,42 +8,9 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use guard_tests::{World, copy_guard, ended, exchange, guard, program, search_path, skip};
+use guard_tests::{World, copy_guard, ended, guard, program, search_path, skip};
 
-/// Tries every known way to put `evil` at $2 and the arguments after it, by its name and by that of each
-/// directory above it up to $1. Runs in the directory `scratch` there.
-const WAYS: &str = concat!(
-    r#"
-    top=$1; shift; cd "$SCRATCH" && exec 2>/dev/null
-    rename() { perl -e 'rename($ARGV[0], $ARGV[1])' "$@"; }
-    exchange() { "#,
-    exchange!(),
-    r#" "$@"; }
-    new() { rm -rf e; cp evil e; }
-    plant() { rm -rf plant link; mkdir -p "plant/$(dirname "$rest")"; echo evil > "plant/$rest"; ln -s "$PWD/plant" link; }
-    for place in "$@"; do
-        above=$(dirname "$place")
-        echo evil > "$place"; echo evil >> "$place"; printf evil | dd of="$place" conv=notrunc
-        mkdir -p "$above"; echo evil > "$place"
-        cp --remove-destination evil "$place"; install -D evil "$place"
-        sed -i s/mine/evil/ "$place"; truncate -s 0 "$place"; chmod 777 "$place"
-        new; rename e "$place"; new; exchange e "$place"
-        ln -f evil "$place"; ln -sfT "$PWD/evil" "$place"; ln -s "$PWD/evil" l; rename l "$place"; exchange l "$place"; rm -f l
-        ln "$place" alias && echo evil > alias; rename "$place" gone; rm -f "$place"
-        mknod "$place" p; rm -rf "$place"; mkdir -p "$above"
-        directory=$above rest=$(basename "$place")
-        while [ "$directory" != "$top" ]; do
-            plant; exchange plant "$directory"; exchange link "$directory"
-            plant; rename plant "$directory"; rename "$directory" away; rename plant "$directory"; mkdir -p "$above"; echo evil > "$place"
-            plant; mv -T plant "$directory"; cp -rT plant "$directory"; cp -aT link "$directory"
-            rmdir "$directory"; plant; rename plant "$directory"
-            rmdir "$directory"; plant; rename link "$directory"
-            rmdir "$directory"; plant; ln -sT "$PWD/plant" "$directory"; ln -PT link "$directory"
-            rest=$(basename "$directory")/$rest directory=$(dirname "$directory")
-        done
-    done
-    true"#
-);
+const WAYS: &str = include_str!("ways.pl");
 
 const ALL: &str = r#"{"version": 1, "exec": {"security": "full", "ask": "off"}, "permissions":
     {"persistence": PERSISTENCE, "filesystem": {"rules": {"/**": "rwx"}, "default": "rwx"}}}"#;
@@ -75,7 +42,8 @@ fn attack(world: &World, guard: &Path, paths: &[PathBuf]) {
 fn attack_from(start: &Path, world: &World, guard: &Path, paths: &[PathBuf]) {
     let mut command = command(world, guard);
     command.current_dir(start).env("SCRATCH", world.root().join("scratch"));
-    command.args(["--", "sh", "-c", WAYS, "sh"]).arg(world.root()).args(paths);
+    let renameat2 = guard_tests::number!(renameat2).to_string();
+    command.args(["--", "perl", "-e", WAYS, &renameat2]).arg(world.root()).args(paths);
     let ended = ended(&mut command);
     assert_eq!(ended.status, 0, "{}", ended.stderr);
 }

@@ -40,7 +40,8 @@ impl Effort {
 
     /// Returns the usual effort of an attacker in this mode.
     fn of_mode(mode: &str) -> Effort {
-        let starts = matches!(mode, "exec" | "exec-symlink" | "interpreter" | "loader");
+        let starts =
+            matches!(mode, "argv" | "copy" | "copy-grown" | "exec" | "exec-symlink" | "interpreter" | "loader");
         Effort::of_attempts(if starts { ATTEMPTS_TO_START } else { ATTEMPTS })
     }
 
