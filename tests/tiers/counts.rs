@@ -5,7 +5,7 @@
 
 use std::process::{Command, Stdio};
 
-use guard_tests::{World, descendants, has, is_root, program_text, skip, until};
+use guard_tests::{World, descendants, has, has_floor, is_root, program_text, skip, until};
 
 use super::world;
 
@@ -103,6 +103,10 @@ fn a_call_costs_no_more_system_calls_than_it_did() {
         ("broker", "close(open(made, os.O_CREAT | os.O_WRONLY)); unlink(made)", 35, 2),
         ("broker,kernel", "close(open(path, 0))", 0, 0),
     ] {
+        // Without a floor, the broker makes each call.
+        if tiers != "broker" && !has_floor() {
+            continue;
+        }
         let most = if is_on_disk { on_disk } else { on_disk + looks };
         let count = counted(tiers, step);
         assert!(count <= most, "{tiers}: {step}: {count} system calls, more than {most}");

@@ -41,6 +41,9 @@ op(text, "drop/work/secret")
 /// Tries the same through allowed places, inside another directory, and by an exchange.
 #[test]
 fn a_grant_is_known_where_it_was_moved() {
+    if !has_floor() {
+        return skip("where Landlock has no ABI 3 there are no grants");
+    }
     let mut world = with_a_drop();
     world.set_tiers("broker,floored");
     let ended = python(

@@ -27,7 +27,7 @@ pub(crate) enum Below {
 }
 
 /// A compiled pattern.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Glob {
     /// The bytes before the first wildcard.
     prefix: Box<[u8]>,

@@ -78,7 +78,6 @@ pub(crate) fn protected_paths(
     let mut making = Making {
         host,
         entries: Vec::new(),
-        seen: HashSet::new(),
         own: None,
         others: HashSet::new(),
         w: Grant::No,
@@ -269,8 +268,6 @@ fn around(dir: &[u8]) -> &[u8] {
 struct Making<'a> {
     host: &'a Host<'a>,
     entries: Vec<CompiledPattern>,
-    /// What was added: the path, a NUL, the pattern behind it; and what `w` becomes.
-    seen: HashSet<(Vec<u8>, Grant)>,
     /// The configuration of git's that is being added.
     own: Option<Vec<u8>>,
     /// Files named like a configuration of git's that were also added for another reason.
@@ -337,9 +334,7 @@ impl Making<'_> {
         if pattern.is_empty() && is_config(basename(literal)) && self.own.as_deref() != Some(literal) {
             self.others.insert(literal.to_vec());
         }
-        if self.seen.insert(([literal, b"\0", pattern.as_bytes()].concat(), self.w)) {
-            let glob = Glob::new(literal, pattern, true);
-            self.entries.push(CompiledPattern { glob, rights: ceiling(self.w), reason: Arc::clone(reason) });
-        }
+        let glob = Glob::new(literal, pattern, true);
+        self.entries.push(CompiledPattern { glob, rights: ceiling(self.w), reason: Arc::clone(reason) });
     }
 }

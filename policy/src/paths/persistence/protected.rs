@@ -33,7 +33,23 @@ impl ProtectedPaths {
         shapes: Shapes,
         replacement: Option<CompiledReason>,
     ) -> ProtectedPaths {
-        ProtectedPaths { entries, git_configs, shapes, replacement: replacement.map(Arc::new) }.sorted()
+        ProtectedPaths { entries, git_configs, shapes, replacement: replacement.map(Arc::new) }
+            .sorted()
+            .without_repeats()
+    }
+
+    /// Leaves out each place that is there twice, for instance below the home and below `$XDG_CONFIG_HOME`. The places of
+    /// one path lie next to each other, and are few.
+    fn without_repeats(mut self) -> ProtectedPaths {
+        let mut kept: Vec<CompiledPattern> = Vec::with_capacity(self.entries.len());
+        for entry in std::mem::take(&mut self.entries) {
+            let mut others = kept.iter().rev().take_while(|kept| kept.glob.literal() == entry.glob.literal());
+            if !others.any(|other| other.glob == entry.glob && other.rights == entry.rights) {
+                kept.push(entry);
+            }
+        }
+        self.entries = kept;
+        self
     }
 
     /// Returns why nothing may be written at a path whose name is the guard's own.
