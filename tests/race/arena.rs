@@ -40,8 +40,10 @@ impl Effort {
 
     /// Returns the usual effort of an attacker in this mode.
     fn of_mode(mode: &str) -> Effort {
-        let starts =
-            matches!(mode, "argv" | "copy" | "copy-grown" | "exec" | "exec-symlink" | "interpreter" | "loader");
+        let starts = matches!(
+            mode,
+            "argv" | "copy" | "copy-grown" | "exec" | "exec-symlink" | "interpreter" | "loader"
+        );
         Effort::of_attempts(if starts { ATTEMPTS_TO_START } else { ATTEMPTS })
     }
 
@@ -260,6 +262,15 @@ fn wins(
     panic!("{mode}: does not win without {off} either, so it shows nothing");
 }
 
+/// Whether there is no floor here. Then the test is skipped.
+pub fn lacks_floor() -> bool {
+    let lacks = !has_floor();
+    if lacks {
+        skip("where Landlock has no ABI 3 there is no floor");
+    }
+    lacks
+}
+
 /// Races over the floor alone: nothing leaks where calls continue in the kernel or are not held, and the same
 /// guard without Landlock loses.
 pub fn race_over_the_floor(mode: &str, flipper: &str) {
@@ -280,8 +291,8 @@ pub fn race_over_the_floor(mode: &str, flipper: &str) {
     if layers_off().is_some() {
         return;
     }
-    if !has_floor() {
-        return skip("where Landlock has no ABI 3 there is no floor to switch off");
+    if lacks_floor() {
+        return;
     }
     let round = wins(
         &written(POLICY),

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use guard_tests::{Ended, until};
 
-use crate::arena::{ALONE, Effort, PLAIN, POLICY, ROUNDS, arena_under, enough};
+use crate::arena::{ALONE, Effort, PLAIN, POLICY, ROUNDS, arena_under, enough, lacks_floor};
 
 /// Returns the policy with a directory beside that may be read.
 fn with_keys(policy: &str) -> String {
@@ -45,6 +45,9 @@ fn score(ended: &Ended) -> (u64, u64) {
 
 #[test]
 fn nothing_goes_on_in_the_kernel_where_a_grant_was_moved() {
+    if lacks_floor() {
+        return;
+    }
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let line = "the guard checks each read itself from now on";
     let ended = attack_after_move(POLICY, "broker,floored", &[], line, Effort::usual());
@@ -61,12 +64,18 @@ const AMONG: &str = r#"{"version": 1, "exec": {"security": "full", "ask": "off"}
 
 #[test]
 fn nothing_goes_on_in_the_kernel_once_a_secret_is_among_programs() {
+    if lacks_floor() {
+        return;
+    }
     attack_once_a_secret_appears(AMONG, None);
 }
 
 /// The policy denies the path only since a reload, and nothing else changes there before the secret appears.
 #[test]
 fn nothing_goes_on_in_the_kernel_once_a_newly_denied_secret_is_among_programs() {
+    if lacks_floor() {
+        return;
+    }
     let before = AMONG.replace("@/shut/file", "@/shut/other");
     attack_once_a_secret_appears(&before, Some(("shut/other", "shut/file")));
 }
@@ -111,6 +120,9 @@ fn attack_once_a_secret_appears(policy: &str, edit: Option<(&str, &str)>) {
 /// What is not held cannot be taken back: the guard says so, and the attacker wins.
 #[test]
 fn landlock_grants_that_moved_need_a_restart() {
+    if lacks_floor() {
+        return;
+    }
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let line = "the tree can still read there; restart the guard";
     let wins = |round| {
@@ -122,6 +134,9 @@ fn landlock_grants_that_moved_need_a_restart() {
 
 #[test]
 fn a_required_floor_ends_the_command_instead() {
+    if lacks_floor() {
+        return;
+    }
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let line = "the command is ended (--require-floor)";
     let effort = Effort::until_ended();

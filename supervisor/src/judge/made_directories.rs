@@ -1,17 +1,20 @@
 //! The directories that the tree has made in this session, and the files with the name `.git`.
 
 use std::collections::HashSet;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
-use rustix::fs::{AtFlags, CWD, FileType, Statx, StatxFlags};
+use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, Statx, StatxFlags, fstat, openat, statx};
 
 use super::anchored_path::{AnchoredPath, open_directory};
+use crate::resolve::Identity;
 
 /// How many directories the guard remembers, about 3 MiB. Directories that the tree makes later count as the
 /// operator's, which protects more.
 const MAX_DIRECTORIES: usize = 1 << 16;
+/// How many it holds open where the file system does not record when they were made: several repositories' git directories.
+const MAX_HELD: usize = 256;
 /// Twice the longest tick: times of files have that precision.
 const TICK: Duration = Duration::from_millis(20);
 
@@ -26,10 +29,10 @@ struct Born {
 }
 
 impl Born {
-    /// Returns `None` where the file system does not record when a file was made.
+    /// Returns `None` where the file system does not record when a file was made (NFS before Linux 6.16).
     fn read(directory: BorrowedFd<'_>) -> Option<Born> {
         let flags = AtFlags::EMPTY_PATH | AtFlags::STATX_DONT_SYNC;
-        let stat = rustix::fs::statx(directory, "", flags, StatxFlags::INO | StatxFlags::BTIME).ok()?;
+        let stat = statx(directory, "", flags, StatxFlags::INO | StatxFlags::BTIME).ok()?;
         Born::from_statx(&stat)
     }
 
@@ -52,31 +55,66 @@ fn nanoseconds(seconds: i64, rest: u32) -> i128 {
     i128::from(seconds) * 1_000_000_000 + i128::from(rest)
 }
 
+/// A directory without a time of birth. While it exists, no other one has its inode number.
+#[derive(Debug)]
+struct Held {
+    object: OwnedFd,
+    identity: Identity,
+}
+
+impl Held {
+    fn exists(&self) -> bool {
+        let flags = AtFlags::EMPTY_PATH | AtFlags::STATX_FORCE_SYNC;
+        statx(&self.object, "", flags, StatxFlags::NLINK).is_ok_and(|stat| stat.stx_nlink > 0)
+    }
+}
+
 /// The directories that the tree has made in this session, as far as they are remembered.
 #[derive(Debug, Default)]
-pub struct MadeDirectories(Mutex<HashSet<Born>>);
+pub struct MadeDirectories {
+    born: Mutex<HashSet<Born>>,
+    held: Mutex<Vec<Held>>,
+}
 
 impl MadeDirectories {
     /// Remembers the directory that was just made under a name, by a call that began at `since`. The caller holds the
     /// lock that every call of the tree needs to remove the directory, and to make or move another one there. A
     /// directory that the operator has put in its place counts as the operator's: that directory is older than the
-    /// call, or another directory is in it.
+    /// call, or another directory is in it. Where the time of birth is unknown, it is the time of the last change of a name
+    /// in it: whoever moves a directory does not change that.
     ///
-    /// The guard opens and lists nothing, because programs that watch the directory would see that (inotify(7)).
+    /// The guard opens and lists nothing where births are recorded, because programs that watch the directory would see that
+    /// (inotify(7)).
     pub fn record(&self, parent: BorrowedFd<'_>, name: &[u8], since: Instant) {
-        let look = |name: &[u8], flags: AtFlags, what: StatxFlags| {
-            rustix::fs::statx(parent, name, flags | AtFlags::STATX_DONT_SYNC, what)
-        };
+        let look = |name: &[u8], flags: AtFlags, what: StatxFlags| statx(parent, name, flags, what);
         let what = StatxFlags::BASIC_STATS | StatxFlags::BTIME;
         let Ok(made) = look(name, AtFlags::SYMLINK_NOFOLLOW, what) else { return };
         let Ok(around) = look(b"", AtFlags::EMPTY_PATH, StatxFlags::CTIME) else { return };
-        let Some(born) = Born::from_statx(&made) else { return };
+        let born = Born::from_statx(&made);
         // Both are times of the file system, which may have another clock.
         let changed = nanoseconds(around.stx_ctime.tv_sec, around.stx_ctime.tv_nsec);
-        let is_new = changed - born.time() <= (since.elapsed() + TICK).as_nanos() as i128;
-        if is_new && is_without_directories(&made) {
-            self.insert(born);
+        let made_at = born.map_or(nanoseconds(made.stx_mtime.tv_sec, made.stx_mtime.tv_nsec), Born::time);
+        let is_new = changed - made_at <= (since.elapsed() + TICK).as_nanos() as i128;
+        if !is_new || !is_without_directories(&made) {
+            return;
         }
+        match born {
+            Some(born) => self.insert(born),
+            None => self.hold(parent, name, &made),
+        }
+    }
+
+    /// Holds a directory open that was just made under a name.
+    fn hold(&self, parent: BorrowedFd<'_>, name: &[u8], made: &Statx) {
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let Ok(object) = openat(parent, name, flags, Mode::empty()) else { return };
+        let Ok(stat) = fstat(&object) else { return };
+        let identity = Identity::from_stat(&stat);
+        let mut held = self.held.lock();
+        if identity.inode != made.stx_ino || held.len() >= MAX_HELD && !has_forgotten_one(&mut held) {
+            return;
+        }
+        held.push(Held { object, identity });
     }
 
     /// Remembers an object that was just made and is open.
@@ -87,15 +125,19 @@ impl MadeDirectories {
     }
 
     fn insert(&self, born: Born) {
-        let mut directories = self.0.lock();
+        let mut directories = self.born.lock();
         if directories.len() < MAX_DIRECTORIES {
             directories.insert(born);
         }
     }
 
+    fn is_empty(&self) -> bool {
+        self.born.lock().is_empty() && self.held.lock().is_empty()
+    }
+
     /// Returns whether the directory at a real path is one of them. A directory that cannot be opened is not.
     pub fn contains(&self, path: &[u8]) -> bool {
-        if self.0.lock().is_empty() {
+        if self.is_empty() {
             return false;
         }
         open_directory(CWD, path).is_ok_and(|directory| self.contains_open(directory.as_fd()))
@@ -103,14 +145,30 @@ impl MadeDirectories {
 
     /// Returns whether a directory around a place is one of them. A directory that cannot be opened is not.
     pub fn has_above(&self, place: AnchoredPath<'_>, directory: &[u8]) -> bool {
-        !self.0.lock().is_empty()
+        !self.is_empty()
             && place.above(directory).is_ok_and(|directory| self.contains_open(directory.as_fd()))
     }
 
     /// Returns whether an open directory, or file, is one of them.
     pub fn contains_open(&self, directory: BorrowedFd<'_>) -> bool {
-        Born::read(directory).is_some_and(|born| self.0.lock().contains(&born))
+        match Born::read(directory) {
+            Some(born) => self.born.lock().contains(&born),
+            None => self.is_held(directory),
+        }
     }
+
+    fn is_held(&self, directory: BorrowedFd<'_>) -> bool {
+        let Ok(stat) = fstat(directory) else { return false };
+        let identity = Identity::from_stat(&stat);
+        self.held.lock().iter().any(|held| held.identity == identity && held.exists())
+    }
+}
+
+/// Forgets the directories that exist no longer. Returns whether there was one.
+fn has_forgotten_one(held: &mut Vec<Held>) -> bool {
+    let before = held.len();
+    held.retain(Held::exists);
+    held.len() < before
 }
 
 /// Whether this is a directory without others in it, as far as its link count says: each directory in it adds a link by

@@ -2,7 +2,8 @@
 
 use std::os::fd::{AsRawFd, OwnedFd};
 
-use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, fstat, openat2, readlink};
+use rustix::fs::{AtFlags, CWD, Mode, OFlags, ResolveFlags, StatxFlags, fstat, openat2, readlink, statx};
+use rustix::io::Errno;
 
 use crate::resolve::Identity;
 
@@ -27,8 +28,10 @@ pub fn locate(object: &OwnedFd, identity: Identity) -> Location {
     if there.and_then(fstat).is_ok_and(|stat| Identity::from_stat(&stat) == identity) {
         return Location::At(path.into_bytes());
     }
-    match fstat(object) {
-        Ok(stat) if stat.st_nlink == 0 => Location::Gone,
+    match statx(object, "", AtFlags::EMPTY_PATH | AtFlags::STATX_FORCE_SYNC, StatxFlags::NLINK) {
+        Ok(stat) if stat.stx_nlink == 0 => Location::Gone,
+        // On NFS, a removed object can no longer be asked for.
+        Err(Errno::STALE) => Location::Gone,
         _ => Location::Unknown,
     }
 }
