@@ -2,6 +2,7 @@
 
 mod attempt;
 mod beside;
+mod bounds;
 mod calls;
 mod codex_config;
 mod deceit;

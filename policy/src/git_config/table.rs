@@ -35,8 +35,13 @@ pub(super) fn executing_key(
 }
 
 /// Whether git, or a tool that keeps its settings in git's configuration, runs what the value of a key names.
-pub fn names_program(section: &[u8], subsection: Option<&[u8]>, key: &[u8]) -> bool {
-    PROGRAMS.iter().any(|(name, _)| fits(name, section, subsection, key))
+pub fn names_program(section: &[u8], subsection: Option<&[u8]>, key: &[u8], value: &[u8]) -> bool {
+    // Git may add any number of values that run nothing, for whoever calls it.
+    let runs_nothing = || match safe_key(section, subsection, key).map(|safe| safe.values) {
+        Some(OneOf(words)) => words.iter().any(|word| value.eq_ignore_ascii_case(word.as_bytes())),
+        _ => false,
+    };
+    PROGRAMS.iter().any(|(name, _)| fits(name, section, subsection, key)) && !runs_nothing()
 }
 
 /// Whether a name is one of the table: `section.key`, `section.*.key`, or `section.**` for all of a section.
@@ -269,9 +274,11 @@ mod tests {
             // `submodule.*.update` runs a program only with some values.
             let is_safe = safe_key(section, subsection, key).is_some();
             assert_eq!(is_safe, *name == "submodule.*.update", "{name}");
-            assert!(names_program(section, subsection, key), "{name}");
+            assert!(names_program(section, subsection, key, b"!x"), "{name}");
         }
-        assert!(!names_program(b"user", None, b"name"));
+        assert!(!names_program(b"user", None, b"name", b"!x"));
+        let update = |value| names_program(b"submodule", Some(b"a"), b"update", value);
+        assert!(!update(b"none") && !update(b"Merge") && update(b"!none") && update(b"x"));
     }
 
     #[test]

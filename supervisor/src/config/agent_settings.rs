@@ -132,7 +132,7 @@ pub fn named_scripts_of_home(
 /// plugins. Settings that cannot be read are left out: at each write near them, the guard protects everything around
 /// them.
 pub fn named_scripts(links: &Links, home: &Path, project: &Path) -> Vec<PathBuf> {
-    let settings = settings_files::of_project(links, project).unwrap_or_default();
+    let settings = settings_files::of_project(links, project);
     let is_of_agents = |settings: &SettingsFile| {
         let below = settings.path.strip_prefix(project).unwrap_or(&settings.path);
         let first = below.iter().next().and_then(|name| name.to_str()).unwrap_or_default();

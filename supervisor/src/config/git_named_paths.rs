@@ -172,24 +172,13 @@ impl NamedPaths<'_> {
                 _ => {}
             }
             let name = Some(&**subsection).filter(|name| !name.is_empty());
-            let command = match names_program(section.as_bytes(), name, key.as_bytes()) {
+            let command = match names_program(section.as_bytes(), name, key.as_bytes(), value) {
                 true => Some(&**value),
                 false => git_values::of_ext(if section == "url" { subsection } else { value }),
             };
             if let Some(command) = command {
-                let Some(left) = self.commands_left.checked_sub(command.len().max(LEAST_COMMAND)) else {
-                    self.unread(top);
-                    break;
-                };
-                self.commands_left = left;
-                self.others.extend(git_values::programs(command, top, home.as_deref()));
                 // An alias runs when somebody types it, as a program does that somebody starts.
-                if let Some(home) = home.as_deref().filter(|_| section != "alias") {
-                    match git_values::scripts(command, top, home) {
-                        Ok(scripts) => self.others.extend(scripts),
-                        Err(TooLong) => self.unread(top),
-                    }
-                }
+                self.command(command, section != "alias", top, home.as_deref());
             }
         }
         if let Some(worktree) = worktree {
@@ -198,6 +187,21 @@ impl NamedPaths<'_> {
                 self.others.push(git);
             }
             self.worktrees.push(worktree.canonicalize().unwrap_or(worktree));
+        }
+    }
+
+    /// Adds the programs that a command names, and the scripts if it runs by itself. What is beyond the bound is left out.
+    fn command(&mut self, command: &[u8], runs_by_itself: bool, top: &Path, home: Option<&Path>) {
+        let Some(left) = self.commands_left.checked_sub(command.len().max(LEAST_COMMAND)) else {
+            return self.unread(top);
+        };
+        self.commands_left = left;
+        self.others.extend(git_values::programs(command, top, home));
+        if let Some(home) = home.filter(|_| runs_by_itself) {
+            match git_values::scripts(command, top, home) {
+                Ok(scripts) => self.others.extend(scripts),
+                Err(TooLong) => self.unread(top),
+            }
         }
     }
 

@@ -3,6 +3,7 @@
 //! The guard searches for a repository as git does, from the start directory upward. It does not start git, because git
 //! would run the programs that the configuration names. A repository made later belongs to the tree.
 
+use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -62,6 +63,8 @@ pub(super) struct Repositories<'l> {
     pub(super) tops: Vec<PathBuf>,
     /// The git directories: `.git`, the common directory, and those of worktrees and modules.
     pub(super) directories: Vec<PathBuf>,
+    /// The same, to find one of many.
+    known: HashSet<PathBuf>,
     /// How many git directories there were before the repository at hand.
     before: usize,
     /// What is protected beside them.
@@ -74,6 +77,7 @@ impl Repositories<'_> {
             links,
             tops: Vec::new(),
             directories: Vec::new(),
+            known: HashSet::new(),
             before: 0,
             named: NamedPaths::new(links),
         }
@@ -136,13 +140,17 @@ impl Repositories<'_> {
     fn directory(&mut self, directory: PathBuf, top: &Path) {
         // The path may contain links or `..`.
         let directory = directory.canonicalize().unwrap_or(directory);
-        if self.directories.contains(&directory) {
+        if self.known.contains(&directory) {
             return;
         }
         let count = self.directories.len();
-        if count - self.before >= MAX_SITES || count >= MAX_ALL_SITES {
+        // The first two are the repository itself and its common directory. They are always read: other repositories must
+        // not hide what they name.
+        let of_repository = count - self.before;
+        if of_repository >= MAX_SITES || of_repository >= 2 && count >= MAX_ALL_SITES {
             return self.named.unread(top);
         }
+        self.known.insert(directory.clone());
         self.directories.push(directory.clone());
         let common = self.named.line_after(&directory.join("commondir"), "").map(|at| directory.join(at));
         if let Some(common) = &common {
@@ -312,6 +320,24 @@ mod tests {
         fs::rename(root.join("moved"), root.join("below/.git")).unwrap();
         let others = around(&root).named.others;
         assert!(others.contains(&root.join("below")) && !others.contains(&root));
+    }
+
+    /// Whatever other repositories have, and in whatever order they are found.
+    #[test]
+    fn the_configuration_of_each_repository_is_read() {
+        let directory = tempfile::tempdir().unwrap();
+        let root = directory.path().canonicalize().unwrap();
+        for other in 0..=MAX_ALL_SITES / MAX_SITES {
+            let git = root.join(format!("{other}/.git"));
+            repository(&git);
+            fs::write(git.join("config"), format!("[core]\n\thooksPath = /hooks/{other}\n")).unwrap();
+            (1..MAX_SITES)
+                .for_each(|name| fs::create_dir_all(git.join(format!("worktrees/{name}"))).unwrap());
+        }
+        let others = around(&root).named.others;
+        for other in 0..=MAX_ALL_SITES / MAX_SITES {
+            assert!(others.contains(&format!("/hooks/{other}").into()), "{other}");
+        }
     }
 
     #[test]

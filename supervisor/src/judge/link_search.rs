@@ -69,7 +69,7 @@ pub fn search(policy: &Policy, made: &MadeDirectories, directory: &[u8]) -> Vec<
         found: Vec::new(),
         named: HashSet::new(),
         opened: HashSet::new(),
-        budget: ReadBudget::default(),
+        budget: ReadBudget::of_all(),
     };
     search.below(CWD, directory, directory, None, 0);
     search.found
@@ -140,11 +140,7 @@ impl Search<'_> {
             if agent_settings::is_name_of_project(&name)
                 && let Ok(name) = str::from_utf8(&name)
             {
-                let links = Links::default();
-                let home = as_path(self.policy.home());
-                let scripts =
-                    agent_settings::named_scripts_of(&links, (home, as_path(top)), name, &self.budget);
-                self.scripts_of_agents(&links, scripts, top, set);
+                self.of_project(top, name, set);
             }
             match readlinkat(directory, &*name, Vec::new()) {
                 Ok(_) => {
@@ -234,6 +230,21 @@ impl Search<'_> {
         sets.into_iter().flatten().for_each(|set| self.hide(set));
     }
 
+    /// Adds what some settings of a project name. Settings of other projects do not hide that: where too many were read
+    /// already, all of the searched directory is closed.
+    fn of_project(&mut self, project: &[u8], name: &str, set: LinkedSet) {
+        if self.budget.is_empty() {
+            let why = UnreadSettings::many(&as_path(project).join(name));
+            self.found.push(LinkedPlace::Unread { place: self.top.to_vec(), set, why });
+            return;
+        }
+        let (links, budget) = (Links::default(), ReadBudget::default());
+        let home = as_path(self.policy.home());
+        let scripts = agent_settings::named_scripts_of(&links, (home, as_path(project)), name, &budget);
+        self.budget.take_used(&budget);
+        self.scripts_of_agents(&links, scripts, project, set);
+    }
+
     /// Looks into a directory that the tree made. The names in it are the tree's. Only a `.git` there may have been
     /// made by the operator's git.
     fn in_own(&mut self, directory: BorrowedFd<'_>, path: &[u8], depth: usize) {
@@ -262,7 +273,8 @@ impl Search<'_> {
     fn of_home(&mut self, home: &[u8]) {
         let links = Links::default();
         if let Some(set) = self.set_of(OF_AGENTS, None) {
-            let scripts = agent_settings::named_scripts_of_home(&links, as_path(home), &self.budget);
+            let scripts =
+                agent_settings::named_scripts_of_home(&links, as_path(home), &ReadBudget::default());
             self.scripts_of_agents(&links, scripts, home, set);
         }
         self.configured_by_user(home);

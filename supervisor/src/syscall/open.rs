@@ -6,7 +6,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use guard_policy::Access;
 use guard_shim::failpoints::{Fallible, Layer, fail_point, is_layer_off};
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, ResolveFlags, Stat};
+use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, ResolveFlags, Stat};
 use rustix::io::Errno;
 
 use super::open_how::OpenHow;
@@ -68,12 +68,32 @@ fn open(request: &Request<'_, '_>, dirfd: i32, path: &[u8], how: OpenHow) -> Han
     if path.is_empty() {
         return Err(Errno::NOENT);
     }
+    let how = if is_mark_of_uv(request, dirfd, path, how) { how.only_for_reading() } else { how };
     // The kernel reserves the caller's new descriptor before it looks at the path. For an open that changes nothing, it
     // is enough that this error comes first.
     if how.changes() {
         request.need_room()?;
     }
     find_and_open(request, dirfd, path, how).or_else(|error| request.need_room().and(Err(error)))
+}
+
+/// Whether this is an open of the empty `.git` in uv's cache of sources, `sdists-v9`. uv opens it for writing at each start,
+/// and writes nothing: git is not to take a repository around the cache for that of the sources (its `uv-cache`,
+/// `Cache::init`). Only reading needs no right to write.
+fn is_mark_of_uv(request: &Request<'_, '_>, dirfd: i32, path: &[u8], how: OpenHow) -> bool {
+    let is_named = || {
+        let mut names = path.rsplit(|byte| *byte == b'/');
+        let (last, holder) = (names.next(), names.next().unwrap_or_default());
+        let version = holder.strip_prefix(b"sdists-v").unwrap_or_default();
+        last == Some(b".git") && !version.is_empty() && version.iter().all(u8::is_ascii_digit)
+    };
+    let is_empty_file = || {
+        let start = if path.starts_with(b"/") { None } else { Some(request.caller.directory(dirfd)?) };
+        let start = start.as_ref().map_or(CWD, AsFd::as_fd);
+        let stat = rustix::fs::statat(start, path, AtFlags::SYMLINK_NOFOLLOW)?;
+        Ok::<_, Errno>(FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile && stat.st_size == 0)
+    };
+    how.writes_what_is_there() && is_named() && is_empty_file().unwrap_or(false)
 }
 
 fn find_and_open(request: &Request<'_, '_>, dirfd: i32, path: &[u8], how: OpenHow) -> HandlerResult {

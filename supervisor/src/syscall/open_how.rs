@@ -115,6 +115,19 @@ impl OpenHow {
         self.creates() || self.unnamed() || self.has(libc::O_TRUNC)
     }
 
+    /// Whether an existing file is opened for writing, as it is.
+    pub fn writes_what_is_there(self) -> bool {
+        let mode = self.flags & ACCESS_MODE;
+        let writes = mode == libc::O_WRONLY as u32 || mode == libc::O_RDWR as u32;
+        writes && !self.has(libc::O_TRUNC) && !self.has(libc::O_EXCL) && !self.unnamed()
+    }
+
+    /// The same open of an existing file, only for reading.
+    pub fn only_for_reading(self) -> OpenHow {
+        let flags = self.flags & !(ACCESS_MODE | libc::O_CREAT as u32 | libc::O_APPEND as u32);
+        OpenHow { flags, mode: 0, ..self }
+    }
+
     /// The access that the open itself needs, besides the creation of a missing file.
     pub fn access(self) -> Access {
         let mode = self.flags & ACCESS_MODE;

@@ -184,9 +184,6 @@ impl Shapes {
     /// Calls `found` for what the path is, if the component names a repository or a directory of hooks.
     fn repository<'p>(&self, at: &Component<'p>, found: &mut dyn FnMut(Shape<'p>) -> bool) -> bool {
         if at.name().eq_ignore_ascii_case(b".git") {
-            if at.is_last() && is_of_uv(at.holder()) {
-                return false;
-            }
             return git_directory::parts(at, found);
         }
         for (name, files) in OTHER_REPOSITORIES {
@@ -268,14 +265,6 @@ impl Shapes {
         let last = Components::all(path).find(Component::is_last)?;
         GIT_MARKS.contains(&last.name()).then(|| last.holder())
     }
-}
-
-/// Whether a directory is uv's cache of sources, `sdists-v9`. uv opens an empty file `.git` there for writing at each start,
-/// so that git does not take a repository around the cache for that of the sources (its `uv-cache`, `Cache::init`).
-fn is_of_uv(directory: &[u8]) -> bool {
-    let name = directory.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
-    let version = name.strip_prefix(b"sdists-v").unwrap_or_default();
-    !version.is_empty() && version.iter().all(u8::is_ascii_digit)
 }
 
 #[cfg(test)]
@@ -396,7 +385,7 @@ mod tests {
         assert_eq!(holders("/home/u/p/.idea/workspace.xml"), ["/home/u/p"]);
         assert_eq!(holders("/home/u/.vscode/argv.json"), [""; 0]);
         assert_eq!(holders("/home/u/.envrc/x"), [""; 0]);
-        assert_eq!(holders("/home/u/.cache/uv/sdists-v9/.git"), [""; 0]);
+        assert_eq!(holders("/home/u/.cache/uv/sdists-v9/.git").len(), 1);
         assert_eq!(holders("/home/u/.cache/uv/sdists-v9/x/.git").len(), 1);
         assert_eq!(holders("/home/u/sdists-v/.git").len(), 1);
         assert!(!holders("/home/u/.cache/uv/sdists-v9/.git/config").is_empty());

@@ -21,6 +21,9 @@ pub enum Beyond {
     Many,
 }
 
+/// How many projects in one directory may need all of their budget.
+const PROJECTS: usize = 16;
+
 /// What may still be read. Settings beyond it are unread, so their project is closed.
 #[derive(Debug)]
 pub struct ReadBudget {
@@ -35,6 +38,22 @@ impl Default for ReadBudget {
 }
 
 impl ReadBudget {
+    /// For all projects in a directory, each of which has a budget of its own.
+    pub fn of_all() -> ReadBudget {
+        ReadBudget { bytes: Cell::new(MAX_BYTES * PROJECTS as u64), values: Cell::new(MAX_VALUES * PROJECTS) }
+    }
+
+    /// Takes what was used of a project's budget.
+    pub fn take_used(&self, project: &ReadBudget) {
+        self.take_bytes(MAX_BYTES - project.bytes.get());
+        self.values.set(self.values.get().saturating_sub(MAX_VALUES - project.values.get()));
+    }
+
+    /// Whether nothing more may be read.
+    pub fn is_empty(&self) -> bool {
+        self.bytes.get() == 0 || self.values.get() == 0
+    }
+
     /// How many bytes are left.
     pub fn bytes(&self) -> u64 {
         self.bytes.get()

@@ -9,7 +9,7 @@ use super::settings_table::{SettingsReader, SettingsRow, of_homes, of_projects, 
 use super::unread_settings::UnreadSettings;
 use crate::config::realpath::Links;
 
-/// How many names of directories are looked at for one row: more than anybody has.
+/// How many names that fit, and names in directories at any depth, are looked at for one row: more than anybody has.
 const MAX_NAMES: usize = 4096;
 /// How deep directories are looked into.
 const MAX_DEPTH: usize = 8;
@@ -47,18 +47,15 @@ fn first_of(names: &'static str) -> &'static str {
     names.split('/').next().unwrap_or_default()
 }
 
-/// Returns the settings of a project.
-///
-/// # Errors
-/// A directory with too many names.
-pub fn of_project(links: &Links, project: &Path) -> Result<Vec<SettingsFile>, UnreadSettings> {
-    found(links, project, of_projects())
+/// Returns the settings of a project, without those of a kind that has too many names.
+pub fn of_project(links: &Links, project: &Path) -> Vec<SettingsFile> {
+    of_projects().filter_map(|row| found(links, project, [row].into_iter()).ok()).flatten().collect()
 }
 
 /// Returns the settings of a project that have this name there, or lie in a directory of this name.
 ///
 /// # Errors
-/// As [`of_project`].
+/// A directory with too many names.
 pub fn of_project_in(links: &Links, project: &Path, name: &str) -> Result<Vec<SettingsFile>, UnreadSettings> {
     let rows = of_projects().filter(|row| fits(first_of(row.names), name.as_bytes()));
     let rest = |row: &SettingsRow| row.names.split_once('/').map(|(_, rest)| rest);
@@ -76,7 +73,7 @@ pub fn of_project_in(links: &Links, project: &Path, name: &str) -> Result<Vec<Se
 /// Returns the settings of a home, and those of the system.
 ///
 /// # Errors
-/// As [`of_project`].
+/// As [`of_project_in`].
 pub fn of_home(links: &Links, home: &Path) -> Result<Vec<SettingsFile>, UnreadSettings> {
     Ok([found(links, home, of_homes())?, found(links, Path::new("/"), of_system())?].concat())
 }
@@ -128,16 +125,17 @@ impl RowSearch<'_> {
                 return Ok(());
             }
         };
-        for name in names {
+        // Names that do not fit cost little, and the tree can make any number of them in the project itself.
+        let is_meant = |name: &std::fs::DirEntry| is_deep || fits(part, name.file_name().as_encoded_bytes());
+        for name in names.filter(is_meant) {
             self.left = self.left.checked_sub(1).ok_or_else(|| UnreadSettings::many(&at))?;
-            let is_meant = |name: &std::fs::DirEntry| fits(part, name.file_name().as_encoded_bytes());
             if is_deep {
                 // Links are not followed: they may lead anywhere.
                 let is_directory = name.file_type().is_ok_and(|kind| kind.is_dir());
                 if is_directory && depth < MAX_DEPTH {
                     self.add(name.path(), parts, depth + 1)?;
                 }
-            } else if is_meant(&name) {
+            } else {
                 self.add(name.path(), rest, depth)?;
             }
         }
