@@ -381,7 +381,8 @@ fn allowed(world: &World) -> BTreeMap<String, bool> {
     let questions =
         paths.iter().flat_map(|path| ["read", "write"].map(|op| json!({"op": op, "path": path}).to_string()));
     let questions: Vec<String> = questions.collect();
-    let answers = ended_with_input(world.command().args(["check", "--batch"]), questions.join("\n").as_bytes());
+    let answers =
+        ended_with_input(world.command().args(["check", "--batch"]), questions.join("\n").as_bytes());
     let answers = answers.stdout.lines().map(|line| serde_json::from_str::<Value>(line).expect("JSON"));
     let answers: Vec<bool> = answers.map(|answer| answer["outcome"] == "allow").collect();
     assert_eq!(answers.len(), questions.len());

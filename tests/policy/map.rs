@@ -142,11 +142,7 @@ fn changing_what_is_there() {
         let before: Vec<_> = files.iter().map(state).collect();
         let (_, errors) = run_each(&world, directory, &lines);
         for ((line, path), before) in lines.iter().zip(&files).zip(before) {
-            assert_eq!(
-                state(path) != before,
-                grants(rights, 'w'),
-                "{directory} {rights}: {line}: {errors}"
-            );
+            assert_eq!(state(path) != before, grants(rights, 'w'), "{directory} {rights}: {line}: {errors}");
         }
     }
 }

@@ -177,9 +177,11 @@ pub(crate) const RULES: &[(&str, &str)] = &[
 /// Files that programs open at every start and can do without. If they are not allowed, the guard neither reports them
 /// nor asks.
 pub(crate) const QUIET: &[&str] = &[
-    // Histories.
+    // Histories, and the files beside them that less and readline write first.
     "~/.bash_history ~/.zsh_history ~/.python_history ~/.node_repl_history ~/.lesshst ~/.viminfo \
-     ~/.psql_history ~/.mysql_history ~/.sqlite_history ~/.local/share/nano ~/.wget-hsts",
+     ~/.psql_history ~/.mysql_history ~/.sqlite_history ~/.local/share/nano ~/.wget-hsts \
+     ~/.lesshsQ ~/.bash_history-*.tmp ~/.python_history-*.tmp ~/.psql_history-*.tmp ~/.mysql_history-*.tmp \
+     ~/.sqlite_history-*.tmp",
     // Configuration with credentials: npm, yarn, pip and libcurl read it whatever they do.
     "~/.npmrc ~/.yarnrc.yml ~/.config/pip ~/.pip ~/.netrc",
     // Caches beside what is installed. If root runs the tree, the kernel does not refuse these writes.

@@ -75,7 +75,11 @@
 //!   the sources; `helm/plugins/`: to where helm's links lead.
 //! - `.direnv/flake-profile*`, `.direnv/nix-profile*`, `.direnv/bin/`: what nix-direnv sources and puts before `PATH` at
 //!   `cd`, unasked once the `.envrc` is allowed (its `direnvrc`; direnv-stdlib(1), `direnv_layout_dir`). `lorri/`: the same
-//!   of lorri (its `envrc.bash`).
+//!   of lorri (its `envrc.bash`), and `direnv/layouts/` where direnv's wiki has it ("Customizing cache location").
+//!   `bin/hermit.hcl`: variables that Hermit's shell hooks set at `cd` (its "Environment variables").
+//! - `~/.yarn/switch/`: what Yarn Switch's installer has shells source. `Session.vim`: what tmux-resurrect and vim-startify
+//!   open with `vim -S`. `rust-analyzer.toml`: `overrideCommand` (rust-analyzer's "Configuration"). `kls-classpath`: what
+//!   kotlin-language-server executes (its `ScriptClassPathResolver`).
 //! - `thefuck*`: a shelf of pickles (thefuck's `utils.py`, `Cache`). `extension-updates/`: what GNOME Shell moves to its
 //!   extensions at its next start (its `extensionDownloader.js`).
 //! - `~/.gem/ruby/`, `~/.local/share/gem/`: gems of the user, which each ruby loads before those of the system, and plugins,
@@ -140,8 +144,9 @@
 //!   Gemini CLI's directory (Antigravity's "Hooks", "MCP").
 //! - `zr/`: the plugins that zsh sources (zr's `main.rs`); `zoxide/`: what Nushell sources where home-manager sets it up;
 //!   `vendor/autoload/`: what Nushell sources at its start (its book, "Configuration"); `hermit/`: hermit itself, which the
-//!   script `bin/hermit` of a project starts from there; `bazelisk/`, `dotslash/`, `elixir-tools/`: programs that their
-//!   launchers start from there (their READMEs); `hie-bios/`: wrappers that Haskell's language server starts
+//!   script `bin/hermit` of a project starts from there; `bazelisk/`, `dotslash/`, `elixir-tools/`, `devbox/bin/`,
+//!   `sbt/boot/sbt-launch/`: programs that their launchers start from there (their READMEs); `Homebrew/bootsnap/`: compiled
+//!   Ruby that brew loads instead of its sources (its `startup/bootsnap.rb`); `hie-bios/`: wrappers that Haskell's language server starts
 //!   (hie-bios' `Process.hs`); `jdtls/config/`: the bundles that the Java language server loads, where nvim-lspconfig starts
 //!   it (`lsp/jdtls.lua`); `org-persist/`: parsed Org files, in which the name of a function may be a function that Emacs
 //!   calls (Org's `org-persist.el`); `Google/`: Android Studio's directories, as `JetBrains/`.
@@ -174,7 +179,7 @@ pub(super) const LISTS: &[(Set, &str)] = &[
          ~/.local/share/fish/vendor_conf.d/ ~/.local/share/fish/vendor_functions.d/ \
          ~/.local/share/fish/vendor_completions.d/ ~/.local/share/zsh/site-functions/ ~/.local/share/zinit/ \
          ~/.local/share/sheldon/ ~/.oh-my-zsh/ ~/.oh-my-bash/ ~/.bash_it/ ~/.zsh/ ~/.zfunc/ ~/.zinit/ ~/.zplug/ \
-         ~/.zprezto/ ~/.zim/ ~/.antigen/ ~/.antidote/ ~/.fzf/ ~/.fzf.bash ~/.fzf.zsh ~/.cargo/env ~/.cargo/env.fish \
+         ~/.zprezto/ ~/.zim/ ~/.antigen/ ~/.antidote/ ~/.fzf/ ~/.fzf.bash ~/.fzf.zsh ~/.cargo/env ~/.cargo/env.fish ~/.yarn/switch/ \
          ~/.ghcup/env ~/.iterm2_shell_integration.bash /etc/profile /etc/profile.d/ /etc/bash.bashrc /etc/bashrc \
          /etc/bash.bash_logout /etc/bash_completion /etc/bash_completion.d/ /usr/share/bash-completion/ /etc/zsh/ \
          /etc/zshrc /etc/zshenv /etc/zprofile /etc/zlogin /etc/fish/ /etc/csh.cshrc /etc/csh.login /etc/csh/ \
@@ -255,7 +260,7 @@ pub(super) const LISTS: &[(Set, &str)] = &[
          ~/.config/hg/ \
          ~/.jjconfig.toml ~/.config/jj/ ~/.tigrc ~/.config/tig/ ~/.config/lazygit/ ~/.config/gitui/ \
          ~/.config/pre-commit/ /etc/gitconfig /etc/gitattributes /etc/mercurial/ /usr/share/git-core/templates/ \
-         ~/.cache/git/credential/ ~/.cache/trunk/ ~/.cache/hermit/ ~/.cache/bazelisk/ ~/.cache/dotslash/ ~/.cache/elixir-tools/ ~/.cache/pre-commit/repo*/ ~/.cache/prek/repos/ ~/.cache/prek/hooks/ ~/.cache/prek/tools/ GIT/config GIT/config.worktree GIT/hooks/ GIT/remotes/ GIT/branches/ GIT/info/attributes \
+         ~/.cache/git/credential/ ~/.cache/trunk/ ~/.cache/hermit/ ~/.cache/bazelisk/ ~/.cache/dotslash/ ~/.cache/elixir-tools/ ~/.cache/Homebrew/bootsnap/ ~/.cache/devbox/bin/ ~/.cache/sbt/boot/sbt-launch/ ~/.cache/pre-commit/repo*/ ~/.cache/prek/repos/ ~/.cache/prek/hooks/ ~/.cache/prek/tools/ GIT/config GIT/config.worktree GIT/hooks/ GIT/remotes/ GIT/branches/ GIT/info/attributes \
          GIT/commondir WORK/.hg/hgrc \
          WORK/.hg/hgrc-not-shared WORK/.jj/repo/config.toml WORK/.sl/config \
          WORK/.sl/requires WORK/.sl/sharedpath WORK/.pijul/config WORK/_darcs/prefs/defaults WORK/CVS/Root \
@@ -269,10 +274,10 @@ pub(super) const LISTS: &[(Set, &str)] = &[
          WORK/.config/mise.toml WORK/.config/mise.*.toml WORK/.mise/ WORK/mise/config.toml WORK/mise/config.*.toml \
          WORK/.rtx.toml WORK/.tool-versions WORK/.nvmrc WORK/.node-version WORK/.java-version WORK/.sdkmanrc \
          WORK/.perl-version WORK/.swift-version WORK/.php-version WORK/.go-version WORK/.lua-version WORK/.terraform-version WORK/.opentofu-version WORK/.phpbrewrc \
-         WORK/.prototools WORK/.shadowenv.d/ WORK/.ruby-env WORK/.versions.conf WORK/.autoenv.zsh WORK/.autoenv.zsh.zwc WORK/.autoenv ~/.envrc ~/.direnvrc \
+         WORK/.prototools WORK/bin/hermit.hcl WORK/.shadowenv.d/ WORK/.ruby-env WORK/.versions.conf WORK/.autoenv.zsh WORK/.autoenv.zsh.zwc WORK/.autoenv ~/.envrc ~/.direnvrc \
          ~/.config/direnv/ ~/.local/share/direnv/ ~/.mise.toml ~/.mise.*.toml ~/mise.toml ~/mise.*.toml ~/.mise/ \
          ~/mise/config.toml ~/mise/config.*.toml ~/.rtx.toml ~/.config/mise/ ~/.config/mise.toml ~/.config/mise.*.toml \
-         ~/.config/rtx/ ~/.cache/lorri/ ~/.cache/mise/ ~/.local/state/mise/trusted-configs/ ~/.autoenv_authorized ~/.tool-versions ~/.asdfrc \
+         ~/.config/rtx/ ~/.cache/lorri/ ~/.cache/direnv/layouts/ ~/.cache/mise/ ~/.local/state/mise/trusted-configs/ ~/.autoenv_authorized ~/.tool-versions ~/.asdfrc \
          /etc/mise/",
     ),
     (
@@ -316,7 +321,7 @@ pub(super) const LISTS: &[(Set, &str)] = &[
          /etc/emacs/ /etc/nanorc /etc/tmux.conf /etc/screenrc /etc/gdb/ /etc/R/ \
          WORK/.ycm_extra_conf.py WORK/.externalToolBuilders/ WORK/.theia/ WORK/.lapce/ WORK/.run/ WORK/.mc.menu \
          WORK/.obsidian/plugins/ WORK/.obsidian/community-plugins.json WORK/startup.m WORK/.swiplrc WORK/.erlang \
-         WORK/.csirc WORK/.scilab WORK/scilab.ini WORK/.merlin WORK/.ropeproject/config.py WORK/buildServer.json WORK/.neoconf.json WORK/.nlsp-settings/ WORK/.jupytext.py WORK/jupytext.py WORK/gtags.conf ~/.globalrc /etc/gtags.conf WORK/.tmux-sessionizer ~/.tmux-sessionizer WORK/.lite_project.lua WORK/*.code-workspace WORK/*.sublime-project WORK/.kateproject ~/.config/chicken/ ~/.cache/guile/ccache/ ~/.cache/common-lisp/ \
+         WORK/.csirc WORK/.scilab WORK/scilab.ini WORK/.merlin WORK/.ropeproject/config.py WORK/buildServer.json WORK/rust-analyzer.toml WORK/kls-classpath WORK/Session.vim WORK/.neoconf.json WORK/.nlsp-settings/ WORK/.jupytext.py WORK/jupytext.py WORK/gtags.conf ~/.globalrc /etc/gtags.conf WORK/.tmux-sessionizer ~/.tmux-sessionizer WORK/.lite_project.lua WORK/*.code-workspace WORK/*.sublime-project WORK/.kateproject ~/.config/chicken/ ~/.cache/guile/ccache/ ~/.cache/common-lisp/ \
          ~/.cache/lvim/luac/ ~/.cache/JetBrains/ ~/.cache/typescript/ ~/.cache/zellij/ ~/.dir-locals.el ~/.dir-locals-2.el \
          ~/.lvimrc ~/.lnvim.lua ~/.manpath ~/.wishrc ~/.expect.rc ~/.expectrc ~/.gnuplot ~/.config/gnuplot/ \
          ~/.config/bpython/ ~/.config/ptpython/ ~/.ptpython/ ~/.maxima/ ~/.sage/ ~/.w3m/ ~/.elinks/ \

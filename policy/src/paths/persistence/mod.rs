@@ -75,13 +75,7 @@ pub(crate) fn protected_paths(
     asking: Asking,
     protection: impl Fn(Set) -> Protection,
 ) -> ProtectedPaths {
-    let mut making = Making {
-        host,
-        entries: Vec::new(),
-        own: None,
-        others: HashSet::new(),
-        w: Grant::No,
-    };
+    let mut making = Making { host, entries: Vec::new(), own: None, others: HashSet::new(), w: Grant::No };
     let (mut reasons, mut configs) = (Vec::new(), HashSet::new());
     let is_asked = |set: Set, start: Start, rest: &str| match protection(set) {
         _ if asking == Asking::No || set == Set::Guard => false,
