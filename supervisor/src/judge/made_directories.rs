@@ -5,7 +5,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
-use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, Statx, StatxFlags, fstat, openat, statx};
+use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, Statx, StatxFlags, fstat, makedev, openat, statx};
 
 use super::anchored_path::{AnchoredPath, open_directory};
 use crate::resolve::Identity;
@@ -110,11 +110,12 @@ impl MadeDirectories {
         let Ok(object) = openat(parent, name, flags, Mode::empty()) else { return };
         let Ok(stat) = fstat(&object) else { return };
         let identity = Identity::from_stat(&stat);
+        let is_same = identity.device == makedev(made.stx_dev_major, made.stx_dev_minor)
+            && identity.inode == made.stx_ino;
         let mut held = self.held.lock();
-        if identity.inode != made.stx_ino || held.len() >= MAX_HELD && !has_forgotten_one(&mut held) {
-            return;
+        if is_same && (held.len() < MAX_HELD || has_forgotten_one(&mut held)) {
+            held.push(Held { object, identity });
         }
-        held.push(Held { object, identity });
     }
 
     /// Remembers an object that was just made and is open.

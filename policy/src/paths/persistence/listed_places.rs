@@ -76,7 +76,7 @@
 //! - `.direnv/flake-profile*`, `.direnv/nix-profile*`, `.direnv/bin/`: what nix-direnv sources and puts before `PATH` at
 //!   `cd`, unasked once the `.envrc` is allowed (its `direnvrc`; direnv-stdlib(1), `direnv_layout_dir`). `lorri/`: the same
 //!   of lorri (its `envrc.bash`), and `direnv/layouts/` where direnv's wiki has it ("Customizing cache location").
-//!   `bin/hermit.hcl`: variables that Hermit's shell hooks set at `cd` (its "Environment variables").
+//!   Hermit's `bin/hermit.hcl` is not listed, though its shell hooks set variables of it: then no `bin` could be a link.
 //! - `~/.yarn/switch/`: what Yarn Switch's installer has shells source. `Session.vim`: what tmux-resurrect and vim-startify
 //!   open with `vim -S`. `rust-analyzer.toml`: `overrideCommand` (rust-analyzer's "Configuration"). `kls-classpath`: what
 //!   kotlin-language-server executes (its `ScriptClassPathResolver`).
@@ -274,7 +274,7 @@ pub(super) const LISTS: &[(Set, &str)] = &[
          WORK/.config/mise.toml WORK/.config/mise.*.toml WORK/.mise/ WORK/mise/config.toml WORK/mise/config.*.toml \
          WORK/.rtx.toml WORK/.tool-versions WORK/.nvmrc WORK/.node-version WORK/.java-version WORK/.sdkmanrc \
          WORK/.perl-version WORK/.swift-version WORK/.php-version WORK/.go-version WORK/.lua-version WORK/.terraform-version WORK/.opentofu-version WORK/.phpbrewrc \
-         WORK/.prototools WORK/bin/hermit.hcl WORK/.shadowenv.d/ WORK/.ruby-env WORK/.versions.conf WORK/.autoenv.zsh WORK/.autoenv.zsh.zwc WORK/.autoenv ~/.envrc ~/.direnvrc \
+         WORK/.prototools WORK/.shadowenv.d/ WORK/.ruby-env WORK/.versions.conf WORK/.autoenv.zsh WORK/.autoenv.zsh.zwc WORK/.autoenv ~/.envrc ~/.direnvrc \
          ~/.config/direnv/ ~/.local/share/direnv/ ~/.mise.toml ~/.mise.*.toml ~/mise.toml ~/mise.*.toml ~/.mise/ \
          ~/mise/config.toml ~/mise/config.*.toml ~/.rtx.toml ~/.config/mise/ ~/.config/mise.toml ~/.config/mise.*.toml \
          ~/.config/rtx/ ~/.cache/lorri/ ~/.cache/direnv/layouts/ ~/.cache/mise/ ~/.local/state/mise/trusted-configs/ ~/.autoenv_authorized ~/.tool-versions ~/.asdfrc \
