@@ -273,9 +273,13 @@ impl HierarchyGrant {
     fn recheck(&self) -> bool {
         let is_changed = self.relocate();
         let is_held = self.object.lock().is_some();
-        // Nothing else can be where the kernel has just said that the object is.
-        let stands = is_held && matches!(&*self.location.lock(), Location::At(now) if *now == self.path)
-            || open(&self.path).is_ok_and(|(_, stat)| Identity::from_stat(&stat) == self.identity);
+        let stands = match &*self.location.lock() {
+            // Nothing else can be where the kernel has just said that the object is.
+            Location::At(now) if is_held && *now == self.path => true,
+            // What is at the path may have the same number: a server gives it out again at once.
+            Location::Gone if is_held => false,
+            _ => open(&self.path).is_ok_and(|(_, stat)| Identity::from_stat(&stat) == self.identity),
+        };
         self.is_lost.store(!stands, Ordering::Relaxed);
         is_changed
     }
