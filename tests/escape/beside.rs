@@ -24,8 +24,7 @@ step() { touch "ready$1"; until [ -e "go$1" ]; do sleep 0.02; done; }
 
 /// Returns whether the operator ran what was planted.
 fn leaves_a_mark(turns: &Turns, is_kept: bool) -> bool {
-    let kept = format!(r#""persistence": {is_kept}"#);
-    let world = World::open().policy_text(|text| text.replace(r#""persistence": false"#, &kept));
+    let world = World::open().with_persistence(is_kept);
     let native = |line: &str| {
         let mut command = world.native_command();
         let line = format!("exec 2>&1; set -e; {line}");
@@ -120,8 +119,7 @@ fn a_git_file_is_not_taken_for_one_that_the_tree_has_removed() {
 /// Files of the tree's own go as they come, also those that lead to what is gone, and copies of work trees.
 #[test]
 fn git_files_of_the_trees_are_its_own() {
-    let world =
-        World::open().policy_text(|text| text.replace(r#""persistence": false"#, r#""persistence": true"#));
+    let world = World::open().with_persistence(true);
     let mut command = world.native_command();
     let before = "git init -q project; git -C project commit -q --allow-empty -m x; git -C project worktree add -q ../theirs HEAD";
     ended(operator(&world, &mut command).args(["sh", "-c", before]));

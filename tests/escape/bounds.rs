@@ -2,7 +2,7 @@
 
 use guard_tests::{World, ended};
 
-use crate::planted::{Planted, each_comes_to_nothing, leaked};
+use crate::planted::{Planted, each_comes_to_nothing, leaked, one_run};
 
 /// Puts 4,200 keys that run nothing before a repository's own.
 const FILL: &str = r#"python3 -c '
@@ -32,15 +32,9 @@ fn keys_that_run_nothing_hide_no_others() {
     ] {
         let before =
             leaked(format!("mkdir g; git init -q g/repo; git -C g/repo config {key} \"$W/work/g/{value}\""));
-        let runs = leaked_runs([("work", FILL), ("work", attack)]);
+        let runs = Box::leak(Box::new([("work", FILL), ("work", attack)]));
         each_comes_to_nothing(&Planted { before, runs, after: leaked(format!("cd g/repo && {after}")) });
     }
-}
-
-fn leaked_runs<const N: usize>(
-    runs: [(&'static str, &'static str); N],
-) -> &'static [(&'static str, &'static str)] {
-    Box::leak(Box::new(runs))
 }
 
 #[test]
@@ -52,7 +46,7 @@ for number in range(40):
     with open("e%02d/.mcp.json" % number, "w") as file: file.write("{\"a\": [" + "0," * 150000 + "0]}")'"#;
     let before = r##"mkdir -p g/zz g/tools; git init -q g/zz; printf '#!/bin/sh\n' > g/tools/srv.sh; chmod +x g/tools/srv.sh
         echo '{"mcpServers": {"x": {"command": "../tools/srv.sh"}}}' > g/zz/.mcp.json"##;
-    let runs = leaked_runs([("work/g", MANY), ("work/g", r#"echo 'touch "$MARK"' >> tools/srv.sh"#)]);
+    let runs = &[("work/g", MANY), ("work/g", r#"echo 'touch "$MARK"' >> tools/srv.sh"#)];
     each_comes_to_nothing(&Planted { before, runs, after: "g/tools/srv.sh" });
 }
 
@@ -61,8 +55,7 @@ fn names_in_a_project_hide_none_of_its_settings() {
     let before = r##"mkdir -p g/proj ~/far; printf '#!/bin/sh\n' > ~/far/run.sh; chmod +x ~/far/run.sh
         printf '{"mcpServers": {"x": {"command": "%s/far/run.sh"}}}' "$HOME" > g/proj/.mcp.json"##;
     const MANY: &str = "python3 -c 'for number in range(4200): open(str(number), \"w\")'";
-    let runs =
-        leaked_runs([("work/g/proj", MANY), ("work/g/proj", r#"echo 'touch "$MARK"' >> ~/far/run.sh"#)]);
+    let runs = &[("work/g/proj", MANY), ("work/g/proj", r#"echo 'touch "$MARK"' >> ~/far/run.sh"#)];
     each_comes_to_nothing(&Planted { before, runs, after: "~/far/run.sh" });
 }
 
@@ -73,19 +66,15 @@ const CACHE: &str = "mkdir -p c/sdists-v9/pypi; : > c/sdists-v9/.git";
 fn the_mark_in_uvs_cache_stays_empty() {
     let made = "git init -q --bare ev; git -C ev config core.bare false
         git -C ev config core.fsmonitor 'touch \"$MARK\"; false'; ";
-    for put in ["echo >", "echo >>", "cp own", "ln -f own", "mv own", "ln -sf ../../own"] {
-        let (put, path) = (put.replace("echo", "cat own"), "c/sdists-v9/.git");
-        let attack = leaked(format!("{made} echo \"gitdir: $PWD/ev\" > own; {put} {path}"));
-        let runs = leaked_runs([("work", "true"), ("work", attack)]);
-        let after = "cd c/sdists-v9/pypi && git status >&2";
-        each_comes_to_nothing(&Planted { before: CACHE, runs, after });
+    for put in ["cat own >", "cat own >>", "cp own", "ln -f own", "mv own", "ln -sf ../../own"] {
+        let attack = format!("{made} echo \"gitdir: $PWD/ev\" > own; {put} c/sdists-v9/.git");
+        each_comes_to_nothing(&one_run(CACHE, attack, "cd c/sdists-v9/pypi && git status >&2"));
     }
 }
 
 #[test]
 fn uv_opens_its_mark_at_each_start() {
-    let world =
-        World::open().policy_text(|text| text.replace(r#""persistence": false"#, r#""persistence": true"#));
+    let world = World::open().with_persistence(true);
     world.write("work/c/sdists-v9/.git", "");
     let open = "import os
 for flags in [os.O_WRONLY | os.O_CREAT, os.O_RDWR | os.O_CREAT]:

@@ -23,8 +23,7 @@ def refused(call):
 
 /// A world with a repository of the operator's in `work`.
 fn world() -> World {
-    let world =
-        World::open().policy_text(|text| text.replace(r#""persistence": false"#, r#""persistence": true"#));
+    let world = World::open().with_persistence(true);
     let mut command = world.native_command();
     let made = ended(operator(&world, &mut command).args(["git", "init", "-q"]));
     assert_eq!(made.status, 0);

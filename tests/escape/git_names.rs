@@ -122,8 +122,7 @@ python3 attack.py"#;
 }
 
 fn world(made: fn() -> World, before: &str, is_kept: bool) -> World {
-    let persistence = format!(r#""persistence": {is_kept}"#);
-    let world = made().policy_text(|text| text.replace(r#""persistence": false"#, &persistence));
+    let world = made().with_persistence(is_kept);
     let mut command = world.native_command();
     let line = format!("exec 2>&1; set -e; cd \"$W/work\"; {before}");
     let made = ended(operator(&world, &mut command).args(["sh", "-c", &line]));

@@ -188,8 +188,7 @@ for i in range(2000):
     won += os.path.islink(target); os.unlink(target)
 os.kill(child, signal.SIGKILL); print("moved" if moved else "none", won)"#;
     for made in [World::open, World::floored] {
-        let world =
-            made().policy_text(|text| text.replace(r#""persistence": false"#, r#""persistence": true"#));
+        let world = made().with_persistence(true);
         let mut command = world.native_command();
         assert_eq!(ended(operator(&world, &mut command).args(["git", "init", "-q", "."])).status, 0);
         let ended = world.guarded(&["python3", "-c", RACE]);
@@ -201,8 +200,7 @@ os.kill(child, signal.SIGKILL); print("moved" if moved else "none", won)"#;
 #[test]
 fn git_works_as_before() {
     for made in [World::open, World::floored] {
-        let world =
-            made().policy_text(|text| text.replace(r#""persistence": false"#, r#""persistence": true"#));
+        let world = made().with_persistence(true);
         let native = |line: &str| {
             let mut command = world.native_command();
             ended(operator(&world, &mut command).args(["sh", "-c", &format!("set -e; {line}")]))

@@ -6,7 +6,7 @@ use crate::planted::operator;
 
 /// A world with a bare repository, and a clone of it in `work/project`.
 fn world(made: fn() -> World) -> World {
-    let world = made().policy_text(|text| text.replace(r#""persistence": false"#, r#""persistence": true"#));
+    let world = made().with_persistence(true);
     let made = native(&world, "cd \"$W/work\"; git init -q --bare ../bare.git; git -C ../bare.git symbolic-ref HEAD refs/heads/main; git init -q project; cd project
         git commit -q --allow-empty -m x; git remote add origin ../../bare.git; git remote add away https://h.invalid/r; git push -q origin HEAD:refs/heads/main HEAD:refs/heads/next
         git fetch -q; git branch -q -M main");

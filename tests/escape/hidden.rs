@@ -105,8 +105,7 @@ fn a_directory_that_cannot_be_listed_hides_no_repository() {
 /// A directory that the tree has shut itself is no reason to let nothing be written beside it.
 #[test]
 fn shut_directories_of_the_trees_are_in_nobodys_way() {
-    let world =
-        World::open().policy_text(|text| text.replace(r#""persistence": false"#, r#""persistence": true"#));
+    let world = World::open().with_persistence(true);
     let script = "mkdir shut; chmod 000 shut; echo x > file; mkdir -p a/b; chmod 600 a; cat file; chmod 755 a shut; rm -r a shut";
     let ended = world.guarded(&["sh", "-c", script]);
     assert_eq!((ended.status, &*ended.stdout), (0, "x\n"), "{}", ended.stderr);

@@ -37,8 +37,7 @@ print("made" if made else "none", *sorted(won))
 #[test]
 fn a_name_is_not_made_in_a_directory_that_is_exchanged_meanwhile() {
     for made in [World::open, World::floored] {
-        let world =
-            made().policy_text(|text| text.replace(r#""persistence": false"#, r#""persistence": true"#));
+        let world = made().with_persistence(true);
         std::fs::create_dir(world.work().join("theirs")).expect("a directory");
         let ended = ended(world.command().args(["--", "python3", "-c", RACE, "1500"]));
         assert_eq!((ended.stdout.as_str(), ended.status), ("made\n", 0), "{}", ended.stderr);

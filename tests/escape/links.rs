@@ -204,8 +204,7 @@ fn links_of_everyday_work_are_made_silently() {
         mkdir -p root/etc/alternatives root/usr/bin; ln -s /etc/alternatives/awk root/usr/bin/awk; ln -s /proc/self/mounts root/etc/mtab
         ln -s /lib/systemd/system/x.service root/etc/x.service; tar cf t.tar root; rm -r root; tar xf t.tar; echo done"#;
     for made in [World::open, World::floored] {
-        let world =
-            made().policy_text(|text| text.replace(r#""persistence": false"#, r#""persistence": true"#));
+        let world = made().with_persistence(true);
         let mut command = world.command();
         let ended = ended(operator(&world, &mut command).args(["--", "sh", "-c", script]));
         assert_eq!((ended.stdout.as_str(), ended.status), ("runs\ndone\n", 0), "{}", ended.stderr);

@@ -81,7 +81,7 @@ fn heard_by(listener: &UnixListener, path: &Path) -> Vec<String> {
 }
 
 fn world() -> World {
-    World::open().policy_text(|text| text.replace(r#""persistence": false"#, r#""persistence": true"#))
+    World::open().with_persistence(true)
 }
 
 #[test]

@@ -20,8 +20,7 @@ const HOOK: &str = r##"hook() { mkdir -p "$1" && printf '#!/bin/sh\ntouch "$MARK
 
 /// Runs all steps. Returns whether the operator ran what was planted.
 fn leaves_a_mark(planted: &Planted, made: fn() -> World, is_kept: bool) -> bool {
-    let world = made()
-        .policy_text(|text| text.replace(r#""persistence": false"#, &format!(r#""persistence": {is_kept}"#)));
+    let world = made().with_persistence(is_kept);
     let native = |line: &str| {
         let mut command = world.native_command();
         let line = format!("exec 2>&1; set -e; {line}");
@@ -434,9 +433,7 @@ fn hooks_around_those_of_husky_are_protected() {
 fn a_directory_of_path_does_not_become_a_virtual_environment() {
     for made in [World::open, World::floored] {
         let planted = |is_kept: bool| {
-            let world = made().policy_text(|text| {
-                text.replace(r#""persistence": false"#, &format!(r#""persistence": {is_kept}"#))
-            });
+            let world = made().with_persistence(is_kept);
             std::fs::create_dir_all(world.root().join("work/tools/bin")).expect("a directory");
             let path = format!("{}/work/tools/bin:/usr/bin:/bin", world.root().display());
             for attack in ["echo > tools/pyvenv.cfg", "echo evil > tools/bin/ls"] {
@@ -453,9 +450,7 @@ fn a_directory_of_path_does_not_become_a_virtual_environment() {
 #[test]
 fn completions_beside_a_directory_of_path_are_not_written() {
     let planted = |is_kept: bool| {
-        let world = World::floored().policy_text(|text| {
-            text.replace(r#""persistence": false"#, &format!(r#""persistence": {is_kept}"#))
-        });
+        let world = World::floored().with_persistence(is_kept);
         std::fs::create_dir_all(world.root().join("work/tools/bin")).expect("a directory");
         let path = format!("{}/work/tools/bin:/usr/bin:/bin", world.root().display());
         let attack = "cd tools; d=share/bash-completion/completions; mkdir -p $d; echo evil > $d/node";
@@ -478,8 +473,7 @@ fn repositories_of_the_trees_own_work() {
         mv two moved; git -C moved log --oneline | wc -l; mkdir new; mv moved new/two; tar cf - new | tar xf - -C five
         rm -rf one five; echo done";
     for made in [World::open, World::floored] {
-        let world =
-            made().policy_text(|text| text.replace(r#""persistence": false"#, r#""persistence": true"#));
+        let world = made().with_persistence(true);
         let mut command = world.command();
         let ended = ended(operator(&world, &mut command).args(["--", "sh", "-c", script]));
         assert_eq!((ended.stdout.as_str(), ended.status), ("y\n{}\n1\ndone\n", 0), "{}", ended.stderr);

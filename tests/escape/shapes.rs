@@ -124,8 +124,7 @@ fn a_work_tree_in_a_directory_of_the_trees_stays_the_operators() {
         concat!("mkdir new; echo 'gitdir: ../evil' > new/.git; ", exchange!(), " wt new"),
     ] {
         let runs_it = |is_kept: bool| {
-            let kept = format!(r#""persistence": {is_kept}"#);
-            let world = World::open().policy_text(|text| text.replace(r#""persistence": false"#, &kept));
+            let world = World::open().with_persistence(is_kept);
             let native = |line: &str| {
                 let mut command = world.native_command();
                 ended(operator(&world, &mut command).args(["sh", "-c", line]))
@@ -268,8 +267,7 @@ fn work_trees_of_the_trees_own_work() {
         rm -rf copy; mkdir d; echo "gitdir: $W/work/project/.git/worktrees/theirs" > d/g; mv d/g d/.git; rm -r d
         mkdir e; git -C project worktree prune; git -C project gc -q; echo done"#;
     for made in [World::open, World::floored] {
-        let world =
-            made().policy_text(|text| text.replace(r#""persistence": false"#, r#""persistence": true"#));
+        let world = made().with_persistence(true);
         let mut command = world.native_command();
         let before = "git init -q project; git -C project commit -q --allow-empty -m x; git -C project worktree add -q ../theirs HEAD";
         ended(operator(&world, &mut command).args(["sh", "-c", before]));

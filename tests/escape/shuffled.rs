@@ -89,8 +89,7 @@ fn executed(work: &Path) -> BTreeMap<Vec<u8>, Vec<u8>> {
 /// Plays three runs, which begin in different places, and returns whether the operator then ran what the tree wrote.
 fn leaves_a_mark(seed: usize, is_kept: bool) -> bool {
     let made = if seed.is_multiple_of(2) { World::open } else { World::floored };
-    let persistence = format!(r#""persistence": {is_kept}"#);
-    let world = made().policy_text(|text| text.replace(r#""persistence": false"#, &persistence));
+    let world = made().with_persistence(is_kept);
     world.write("home/tree.py", TREE);
     let mark = world.root().join("mark");
     let environment = |command: &mut std::process::Command| {

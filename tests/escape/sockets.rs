@@ -152,8 +152,7 @@ fn a_server_of_the_operators_is_not_replaced_by_the_trees() {
         (World::floored, "socket", "socket"),
         (World::open, "bound", &*last),
     ] {
-        let world =
-            made().policy_text(|text| text.replace(r#""persistence": false"#, r#""persistence": true"#));
+        let world = made().with_persistence(true);
         let agent = world.work().join("agent");
         std::fs::create_dir(&agent).expect("a directory");
         let received = answered(UnixListener::bind(agent.join(bound)).expect("a socket"));
@@ -195,8 +194,7 @@ s = socket.socket(socket.AF_UNIX); s.bind("bound"); s.listen()
 import os; os.rename("bound", "socket")
 s.accept()[0].recv(5) == b"hello" and open("heard", "w").close()
 "#;
-    let world =
-        World::open().policy_text(|text| text.replace(r#""persistence": false"#, r#""persistence": true"#));
+    let world = World::open().with_persistence(true);
     let mut server = Command::new("unshare");
     server.args(["--user", "--map-root-user", "--net", "python3", "-c", SERVER]).current_dir(world.work());
     let Ok(mut server) = server.spawn() else { return skip("there is no unshare") };

@@ -101,9 +101,7 @@ fn no_field_hides_a_path() {
 #[test]
 fn nothing_that_runs_in_a_bare_repository_is_written() {
     let kept = |is_kept: bool| {
-        let world = world().policy_text(|text| {
-            text.replace(r#""persistence": false"#, &format!(r#""persistence": {is_kept}"#))
-        });
+        let world = world().with_persistence(is_kept);
         let made =
             world.native(&["sh", "-c", "git init -q --bare x.git && mkdir -p half/objects half/hooks"]);
         assert_eq!(made.status, 0, "{}", made.stderr);

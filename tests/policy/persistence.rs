@@ -8,7 +8,7 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use guard_tests::{World, copy_guard, ended, guard, program, search_path, skip};
+use guard_tests::{World, behind, copy_guard, ended, guard, program, search_path, skip};
 
 const WAYS: &str = include_str!("ways.pl");
 
@@ -312,28 +312,21 @@ fn ordinary_work_goes_on() {
 /// ramfs does not record when a file was made, as NFS before Linux 6.16.
 #[test]
 fn a_repository_is_made_where_births_are_not_recorded() {
-    let mounted = |argv: &[&str], inner: &Command, at: &Path| {
-        let mut outer = Command::new("unshare");
-        outer.args(["--user", "--map-root-user", "--mount", "sh", "-c"]);
-        outer.arg(r#"mount -t ramfs ramfs "$0" && cd "$0" && git init -q theirs && exec "$@""#).arg(at);
-        outer.arg(inner.get_program()).args(inner.get_args()).args(argv);
-        for (name, value) in inner.get_envs() {
-            match value {
-                Some(value) => outer.env(name, value),
-                None => outer.env_remove(name),
-            };
-        }
-        ended(&mut outer)
-    };
     let world = world("true");
-    let plain = Command::new("true");
-    if mounted(&[], &plain, &world.work()).status != 0 {
+    let work = world.work();
+    let mounted = |command: &Command| {
+        let line = r#"mount -t ramfs ramfs "$0" && cd "$0" && git init -q theirs && exec "$@""#;
+        let at = work.to_str().expect("a plain path");
+        let namespace = ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c", line, at];
+        ended(&mut behind(&namespace, command))
+    };
+    if mounted(&Command::new("true")).status != 0 {
         return skip("this user may not mount a ramfs in a namespace of its own");
     }
     let line = "git init -q own && git -C own config core.bare false && echo hook > own/.git/hooks/pre-commit && echo made
         echo hook > theirs/.git/hooks/pre-commit || echo denied
         rm -rf own; mv theirs/.git own 2>&1 || echo stays";
-    let ended = mounted(&["--", "sh", "-c", line], &command(&world, &guard()), &world.work());
+    let ended = mounted(command(&world, &guard()).args(["--", "sh", "-c", line]));
     assert_eq!(ended.stdout.lines().next(), Some("made"), "{ended:?}");
     assert!(ended.stdout.contains("denied\n") && ended.stdout.ends_with("stays\n"), "{ended:?}");
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::Command;
 use std::sync::{Mutex, PoisonError};
 
-use guard_tests::{Arena, Ended, LOADER, ended, has_floor, layers_off, skip, without_layers};
+use guard_tests::{Arena, Ended, LOADER, ended, lacks_floor, layers_off, without_layers};
 
 /// Held by one race at a time: the machine has two cores, and an attacker needs both.
 pub static ALONE: Mutex<()> = Mutex::new(());
@@ -260,15 +260,6 @@ fn wins(
         }
     }
     panic!("{mode}: does not win without {off} either, so it shows nothing");
-}
-
-/// Whether there is no floor here. Then the test is skipped.
-pub fn lacks_floor() -> bool {
-    let lacks = !has_floor();
-    if lacks {
-        skip("where Landlock has no ABI 3 there is no floor");
-    }
-    lacks
 }
 
 /// Races over the floor alone: nothing leaks where calls continue in the kernel or are not held, and the same

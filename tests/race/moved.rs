@@ -5,9 +5,9 @@ use std::fs;
 use std::sync::PoisonError;
 use std::time::Duration;
 
-use guard_tests::{Ended, until};
+use guard_tests::{Ended, lacks_floor, until};
 
-use crate::arena::{ALONE, Effort, PLAIN, POLICY, ROUNDS, arena_under, enough, lacks_floor};
+use crate::arena::{ALONE, Effort, PLAIN, POLICY, ROUNDS, arena_under, enough};
 
 /// Returns the policy with a directory beside that may be read.
 fn with_keys(policy: &str) -> String {

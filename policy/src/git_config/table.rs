@@ -7,7 +7,7 @@
 //!
 //! Why: docs/decisions.md, "The table lists what passes, and everything else must stay as it was, in order."
 
-use super::values::Values;
+use super::values::{Values, is_word};
 use Values::{Bool, Name, Number, OneOf, Ref, Refspec, Remote, Text, Url, Worktree};
 
 /// A key that runs nothing.
@@ -37,10 +37,8 @@ pub(super) fn executing_key(
 /// Whether git, or a tool that keeps its settings in git's configuration, runs what the value of a key names.
 pub fn names_program(section: &[u8], subsection: Option<&[u8]>, key: &[u8], value: &[u8]) -> bool {
     // Git may add any number of values that run nothing, for whoever calls it.
-    let runs_nothing = || match safe_key(section, subsection, key).map(|safe| safe.values) {
-        Some(OneOf(words)) => words.iter().any(|word| value.eq_ignore_ascii_case(word.as_bytes())),
-        _ => false,
-    };
+    let is_safe = |safe: &SafeKey| matches!(safe.values, OneOf(words) if is_word(value, words));
+    let runs_nothing = || safe_key(section, subsection, key).is_some_and(is_safe);
     PROGRAMS.iter().any(|(name, _)| fits(name, section, subsection, key)) && !runs_nothing()
 }
 

@@ -48,14 +48,14 @@ impl Values {
             return (!matches!(self, Values::Bool(_))).then_some("it has no value");
         };
         let is_text = value.len() <= MAX_VALUE && !value.iter().any(u8::is_ascii_control);
-        let is_word = |words: &[&str]| words.iter().any(|word| value.eq_ignore_ascii_case(word.as_bytes()));
         let is_good = match self {
             _ if !is_text => return Some("its value is too long, or has control characters"),
             Values::Text => true,
             Values::Bool(words) => {
-                is_word(&["true", "false", "yes", "no", "on", "off", "1", "0"]) || is_word(words)
+                is_word(value, &["true", "false", "yes", "no", "on", "off", "1", "0"])
+                    || is_word(value, words)
             }
-            Values::OneOf(words) => is_word(words),
+            Values::OneOf(words) => is_word(value, words),
             Values::Number => is_number(value),
             Values::Name | Values::Remote => value == b"." && self == Values::Remote || is_name(value),
             Values::Ref => value.starts_with(b"refs/") && is_name(value),
@@ -68,6 +68,11 @@ impl Values {
             _ => "this value is not known to run nothing",
         })
     }
+}
+
+/// Whether a value is one of these words, in any case.
+pub(super) fn is_word(value: &[u8], words: &[&str]) -> bool {
+    words.iter().any(|word| value.eq_ignore_ascii_case(word.as_bytes()))
 }
 
 fn is_number(value: &[u8]) -> bool {

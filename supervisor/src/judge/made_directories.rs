@@ -5,7 +5,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
-use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, Statx, StatxFlags, fstat, makedev, openat, statx};
+use rustix::fs::{AtFlags, CWD, FileType, Statx, StatxFlags, fstat, makedev, statx};
 
 use super::anchored_path::{AnchoredPath, open_directory};
 use crate::resolve::Identity;
@@ -86,10 +86,9 @@ impl MadeDirectories {
     /// The guard opens and lists nothing where births are recorded, because programs that watch the directory would see that
     /// (inotify(7)).
     pub fn record(&self, parent: BorrowedFd<'_>, name: &[u8], since: Instant) {
-        let look = |name: &[u8], flags: AtFlags, what: StatxFlags| statx(parent, name, flags, what);
         let what = StatxFlags::BASIC_STATS | StatxFlags::BTIME;
-        let Ok(made) = look(name, AtFlags::SYMLINK_NOFOLLOW, what) else { return };
-        let Ok(around) = look(b"", AtFlags::EMPTY_PATH, StatxFlags::CTIME) else { return };
+        let Ok(made) = statx(parent, name, AtFlags::SYMLINK_NOFOLLOW, what) else { return };
+        let Ok(around) = statx(parent, "", AtFlags::EMPTY_PATH, StatxFlags::CTIME) else { return };
         let born = Born::from_statx(&made);
         // Both are times of the file system, which may have another clock.
         let changed = nanoseconds(around.stx_ctime.tv_sec, around.stx_ctime.tv_nsec);
@@ -106,8 +105,7 @@ impl MadeDirectories {
 
     /// Holds a directory open that was just made under a name.
     fn hold(&self, parent: BorrowedFd<'_>, name: &[u8], made: &Statx) {
-        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let Ok(object) = openat(parent, name, flags, Mode::empty()) else { return };
+        let Ok(object) = open_directory(parent, name) else { return };
         let Ok(stat) = fstat(&object) else { return };
         let identity = Identity::from_stat(&stat);
         let is_same = identity.device == makedev(made.stx_dev_major, made.stx_dev_minor)

@@ -273,9 +273,11 @@ impl HierarchyGrant {
     fn recheck(&self) -> bool {
         let is_changed = self.relocate();
         let is_held = self.object.lock().is_some();
-        let stands = match &*self.location.lock() {
+        // The path may be on a network file system: nobody waits for the location meanwhile.
+        let location = self.location.lock().clone();
+        let stands = match location {
             // Nothing else can be where the kernel has just said that the object is.
-            Location::At(now) if is_held && *now == self.path => true,
+            Location::At(now) if is_held && now == self.path => true,
             // What is at the path may have the same number: a server gives it out again at once.
             Location::Gone if is_held => false,
             _ => open(&self.path).is_ok_and(|(_, stat)| Identity::from_stat(&stat) == self.identity),

@@ -6,7 +6,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use guard_policy::Access;
 use guard_shim::failpoints::{Fallible, Layer, fail_point, is_layer_off};
-use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, ResolveFlags, Stat};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, ResolveFlags, Stat};
 use rustix::io::Errno;
 
 use super::open_how::OpenHow;
@@ -88,12 +88,12 @@ fn is_mark_of_uv(request: &Request<'_, '_>, dirfd: i32, path: &[u8], how: OpenHo
         last == Some(b".git") && !version.is_empty() && version.iter().all(u8::is_ascii_digit)
     };
     let is_empty_file = || {
-        let start = if path.starts_with(b"/") { None } else { Some(request.caller.directory(dirfd)?) };
-        let start = start.as_ref().map_or(CWD, AsFd::as_fd);
-        let stat = rustix::fs::statat(start, path, AtFlags::SYMLINK_NOFOLLOW)?;
-        Ok::<_, Errno>(FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile && stat.st_size == 0)
+        let found = request.guard.resolver.lookup_once(request.caller, dirfd, path).ok().flatten();
+        found.is_some_and(|(object, real)| {
+            last_name(&real) == b".git" && object.kind() == FileType::RegularFile && object.stat.st_size == 0
+        })
     };
-    how.writes_what_is_there() && is_named() && is_empty_file().unwrap_or(false)
+    how.writes_what_is_there() && is_named() && is_empty_file()
 }
 
 fn find_and_open(request: &Request<'_, '_>, dirfd: i32, path: &[u8], how: OpenHow) -> HandlerResult {
