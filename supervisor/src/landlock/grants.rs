@@ -46,6 +46,8 @@ pub struct Grants {
     hierarchies: Vec<HierarchyGrant>,
     /// The roots of programs. The kernel opens programs for reading, so the floor allows reading below them.
     roots: Vec<HierarchyGrant>,
+    /// Whether one of the hierarchies is a directory in which everything may be written.
+    writes_in_directories: bool,
     /// The mounts, if they have changed since the start.
     mounts: Mutex<Option<Names>>,
 }
@@ -110,7 +112,11 @@ impl Grants {
             grants.push(HierarchyGrant::new(path, access, object, &stat));
         }
         grants.sort_by(|a, b| a.path.cmp(&b.path));
-        (Grants { hierarchies: grants, ..Grants::default() }, beneath)
+        let is_written = |grant: &HierarchyGrant| {
+            grant.kind == HierarchyKind::Directory && grant.access.contains(Access::WRITE)
+        };
+        let writes_in_directories = grants.iter().any(is_written);
+        (Grants { hierarchies: grants, writes_in_directories, ..Grants::default() }, beneath)
     }
 
     /// Adds the roots of programs. Those that do not exist are left out: no program can start below them.
@@ -132,6 +138,11 @@ impl Grants {
 
     fn all(&self) -> impl Iterator<Item = &HierarchyGrant> {
         self.hierarchies.iter().chain(&self.roots)
+    }
+
+    /// Whether the floor lets the kernel write anything but single files, such as /dev/null.
+    pub fn write_in_directories(&self) -> bool {
+        self.writes_in_directories
     }
 
     /// Whether the floor lets the kernel perform this access at a real path.

@@ -170,6 +170,11 @@ impl LandlockPlan {
         (self.reads || !access.contains(Access::READ)) && (self.writes || !access.contains(Access::WRITE))
     }
 
+    /// Whether the kernel may make and remove names anywhere.
+    pub fn leaves_names(&self) -> bool {
+        self.leaves(Access::WRITE) && self.grants.write_in_directories()
+    }
+
     /// Whether any call could be left to the kernel.
     pub fn leaves_anything(&self) -> bool {
         self.held == HeldCall::Floored && (self.reads || self.writes) && !self.grants.is_empty()

@@ -202,8 +202,7 @@ fn open_plain(request: &Request<'_, '_>, path: &PlainPath<'_>, how: OpenHow) -> 
         Some(parent) => (parent, path.split().1),
         None => (path.start(), path.written),
     };
-    let is_own = how.creates() && there.is_some_and(|stat| is_own_file(&stat));
-    match open_written(request, start, name, how, is_own) {
+    match open_written(request, start, name, how, there.as_ref()) {
         Ok(file) => Some(vet(request, &path.real, file, how, parent.is_some())),
         // The long way looks at a device before it opens it, and says what the policy says.
         Err(Errno::LOOP | Errno::NXIO | Errno::NODEV | Errno::IO) => None,
@@ -212,18 +211,19 @@ fn open_plain(request: &Request<'_, '_>, path: &PlainPath<'_>, how: OpenHow) -> 
     }
 }
 
-/// Opens or creates the object at a path from `start`. If `is_own`, a file of this user's was there: then O_CREAT makes no
-/// difference, and the caller's umask need not be read.
+/// Opens or creates the object at a path from `start`, where `there` was found, or nothing. If that is a file of this
+/// user's, O_CREAT makes no difference, and the caller's umask need not be read.
 fn open_written(
     request: &Request<'_, '_>,
     start: BorrowedFd<'_>,
     path: &[u8],
     how: OpenHow,
-    is_own: bool,
+    there: Option<&Stat>,
 ) -> Result<OwnedFd, Errno> {
     let open = |flags: OFlags, mode: Mode| rustix::fs::openat2(start, path, flags, mode, NO_LINKS);
-    if is_own {
-        match request.worker.block(request.caller, || open(how.ours() - OFlags::CREATE, Mode::empty())) {
+    if how.creates() && there.is_some_and(is_own_file) {
+        let again = || open(how.ours() - OFlags::CREATE, Mode::empty());
+        match request.worker.open_file(request.caller, again) {
             Err(Errno::NOENT) => {}
             opened => return opened,
         }
@@ -234,9 +234,22 @@ fn open_written(
     let perform = || open(how.ours(), how.our_mode());
     // With O_EXCL this is a new file. No process is at its other end, so it waits at most for its directory.
     if how.creates() && how.has(libc::O_EXCL) {
-        request.worker.block_briefly(request.caller, perform)
-    } else {
-        request.worker.block(request.caller, perform)
+        return request.worker.block_briefly(request.caller, perform);
+    }
+    let kind = there.map_or(FileType::RegularFile, |stat| FileType::from_raw_mode(stat.st_mode));
+    perform_open(request, kind, perform)
+}
+
+/// Performs an open of what is of this kind, or was a moment ago. Some kinds have another process at their other end, for
+/// which the open may wait.
+fn perform_open<T>(
+    request: &Request<'_, '_>,
+    kind: FileType,
+    open: impl FnOnce() -> Result<T, Errno>,
+) -> Result<T, Errno> {
+    match kind {
+        FileType::RegularFile | FileType::Directory => request.worker.open_file(request.caller, open),
+        _ => request.worker.block(request.caller, open),
     }
 }
 
@@ -377,7 +390,7 @@ fn open_object(
         Mode::empty()
     };
     let link = link_to(object.fd.as_fd());
-    match request.worker.block(request.caller, || rustix::fs::open(&link, ours, mode)) {
+    match perform_open(request, object.kind(), || rustix::fs::open(&link, ours, mode)) {
         Ok(file) => finish(request, path, Object::from_fd(file)?, how),
         Err(Errno::INTR) => Ok(Reply::Interrupted),
         Err(error) => Err(error),

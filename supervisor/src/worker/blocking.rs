@@ -97,19 +97,25 @@ pub struct Worker {
     slot: Arc<Slot>,
     /// Whether the pool counts it as handling a call.
     is_counted: Cell<bool>,
+    /// Whether it shares the only processor with its callers.
+    has_one_processor: bool,
     /// Ensures that another worker waits for calls; the argument says whether this worker was counted until now.
     ensure_spare: Box<dyn Fn(bool)>,
 }
 
 impl Worker {
     /// A worker of a pool.
-    pub(super) fn new(slot: Arc<Slot>, ensure_spare: impl Fn(bool) + 'static) -> Worker {
-        Worker { slot, is_counted: Cell::new(false), ensure_spare: Box::new(ensure_spare) }
+    pub(super) fn new(
+        slot: Arc<Slot>,
+        has_one_processor: bool,
+        ensure_spare: impl Fn(bool) + 'static,
+    ) -> Worker {
+        Worker { slot, is_counted: Cell::new(false), has_one_processor, ensure_spare: Box::new(ensure_spare) }
     }
 
     /// A worker without a pool: nothing waits for calls while it is blocked, and nobody wakes it.
     pub fn alone() -> Worker {
-        Worker::new(Arc::default(), |_| ())
+        Worker::new(Arc::default(), true, |_| ())
     }
 
     /// Counts the worker as handling a call.
@@ -154,6 +160,20 @@ impl Worker {
     ) -> Result<T, Errno> {
         let _blocked = begin_blocking(1)?;
         self.run_blocked(caller, call)
+    }
+
+    /// Opens a file that no other process can delay, except by the file system. Where another processor may be idle,
+    /// another worker is made to wait: the kernel will move the caller there when it gets the file, and that processor
+    /// wakes up in the meantime.
+    ///
+    /// # Errors
+    /// As [`Worker::block`].
+    pub fn open_file<T>(
+        &self,
+        caller: &Caller<'_>,
+        open: impl FnOnce() -> Result<T, Errno>,
+    ) -> Result<T, Errno> {
+        if self.has_one_processor { self.block_briefly(caller, open) } else { self.block(caller, open) }
     }
 
     /// Waits until no other thread of the caller's process starts a program.

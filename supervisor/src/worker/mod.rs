@@ -147,7 +147,7 @@ impl Pool {
         slot.worker.store(rustix::thread::gettid().as_raw_nonzero().get() as u64, Ordering::Relaxed);
         self.slots.lock().push(Arc::clone(&slot));
         let pool = Arc::clone(self);
-        let worker = Worker::new(Arc::clone(&slot), move |was_counted| {
+        let worker = Worker::new(Arc::clone(&slot), self.busy == 1, move |was_counted| {
             if was_counted {
                 pool.load.end();
             }
