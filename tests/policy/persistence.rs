@@ -280,6 +280,26 @@ fn the_configuration_of_worktrees_and_submodules_is_protected() {
 }
 
 #[test]
+fn a_work_tree_that_the_tree_cannot_remove_stays_known() {
+    let world = world("true");
+    furnish(&world);
+    world.write("work/f", "1\n");
+    let work = world.work();
+    for line in ["add f", "commit -qm first", "worktree add -q ../theirs"] {
+        run_git(&work, line);
+    }
+    // git stops at the first file that stays, and the file system chooses the order.
+    let line = "git worktree remove --force ../theirs; rm -rf ../theirs .git/worktrees/theirs";
+    let ended = ended(command(&world, &guard()).args(["--", "sh", "-c", line]));
+    assert_ne!(ended.status, 0, "its .git may not go: {ended:?}");
+    let theirs = world.root().join("theirs");
+    run_git(&work, "worktree prune");
+    run_git(&theirs, "reset -q --hard");
+    run_git(&work, "worktree remove ../theirs");
+    assert!(!theirs.exists());
+}
+
+#[test]
 fn hooks_and_includes_that_git_names_are_protected() {
     let world = world("true");
     furnish(&world);

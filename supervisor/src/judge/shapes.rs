@@ -212,9 +212,9 @@ impl Shapes<'_> {
             && !self.own_directories().has_above(place, directory)
     }
 
-    /// Whether a directory is a git repository only because of this name in it. Without the name, the directory's hooks
-    /// would lose their protection until somebody puts the name back, or git would use the repository around the
-    /// directory instead.
+    /// Whether a directory is a git repository, or has a work tree, only because of this name in it. Without the name, the
+    /// directory's hooks would lose their protection until somebody puts the name back, git would use the repository
+    /// around the directory instead, or `git worktree prune` would remove what is left.
     pub fn breaks_repository(&self, place: AnchoredPath<'_>) -> bool {
         let marked =
             self.policy.protects_shapes().then(|| self.policy.marked_directory(place.path)).flatten();

@@ -19,8 +19,9 @@ use super::{PersistenceSites, git_directory, git_parts};
 use crate::Grant;
 use crate::verdict::CompiledReason;
 
-/// What makes a directory look like a git directory (git's setup.c, `is_git_directory`).
-const GIT_MARKS: [&[u8]; 4] = [b"HEAD", b"objects", b"refs", b"commondir"];
+/// What makes a directory look like a git directory (git's setup.c, `is_git_directory`), and what says where its work tree
+/// is: git forgets a work tree without it.
+const GIT_MARKS: [&[u8]; 5] = [b"HEAD", b"objects", b"refs", b"commondir", b"gitdir"];
 
 /// Directories of installed packages, by the names that npm and pip give them.
 const PACKAGES: [&[u8]; 2] = [b"node_modules", b"site-packages"];
