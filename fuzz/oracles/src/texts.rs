@@ -95,7 +95,8 @@ fn sockets(input: &mut Input<'_>) {
     let line = format!("0000000000000000: {references:08X} 00000000 00010000 0001 {state:02X} {inode:5}");
     assert!(bound_sockets::parse_entry(line.as_bytes()).is_none());
     let line = [line.as_bytes(), b" ", name].concat();
-    let parsed = bound_sockets::parse_entry(&line).map(|line| (line.name, line.inode, line.can_be_reached));
+    let parsed =
+        bound_sockets::parse_entry(&line).map(|line| (line.name, u64::from(line.inode), line.can_be_reached));
     assert_eq!(parsed, Some((name, inode, true)).filter(|_| !name.is_empty()));
 }
 

@@ -9,9 +9,10 @@ use nix::sys::socket::UnixAddr;
 use parking_lot::Mutex;
 use rustix::fs::{AtFlags, Mode, OFlags, StatxFlags};
 use rustix::io::Errno;
-use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with, sockopt};
 
 use crate::judge::bound_file::is_bound_to;
+use crate::judge::bound_name::BoundSocket;
 use crate::resolve::{DirEntry, Object, link_to};
 
 /// A socket in the file system: device, inode and birth time, because inode numbers are reused.
@@ -27,23 +28,22 @@ const BINDS_PER_SEARCH: usize = 1024;
 #[derive(Debug, Default)]
 pub struct BoundSockets {
     files: Mutex<SocketTable<File>>,
-    /// Abstract names, with their leading NUL, and the inode of the socket that has the name. A name is free again once
-    /// its socket is closed, and each socket type has its own names.
-    names: Mutex<SocketTable<(Vec<u8>, u64)>>,
+    /// Abstract names, with their leading NUL, and the type of the socket that has the name: each type has its own names. A
+    /// name is free again once its socket is closed.
+    names: Mutex<SocketTable<(Vec<u8>, u32)>>,
 }
 
-/// Sockets that were bound, each with the socket's own inode, which is not its file's. /proc/net/unix shows by this
-/// inode whether the socket is still there.
+/// Sockets that were bound.
 #[derive(Debug)]
 struct SocketTable<K> {
-    sockets: HashMap<K, BoundSocket>,
+    sockets: HashMap<K, Remembered>,
     /// How many were bound since the last search.
     binds: usize,
 }
 
 #[derive(Debug)]
-struct BoundSocket {
-    inode: u64,
+struct Remembered {
+    socket: BoundSocket,
     /// Whether the last search did not find the socket. The kernel releases its lock while the table is read, so one
     /// search may skip a socket that is there. Only a socket that two searches did not find is gone.
     is_missing: bool,
@@ -56,7 +56,7 @@ impl<K> Default for SocketTable<K> {
 }
 
 impl<K: Hash + Eq> SocketTable<K> {
-    fn add(&mut self, key: K, inode: u64, table: impl FnOnce() -> Option<HashSet<u64>>) {
+    fn add(&mut self, key: K, socket: BoundSocket, table: impl FnOnce() -> Option<HashSet<u32>>) {
         self.binds += 1;
         if self.binds >= BINDS_PER_SEARCH {
             self.binds = 0;
@@ -65,26 +65,26 @@ impl<K: Hash + Eq> SocketTable<K> {
                 self.forget(&there);
             }
         }
-        if self.sockets.len() < MAX_SOCKETS {
-            self.sockets.insert(key, BoundSocket { inode, is_missing: false });
+        if self.sockets.len() < MAX_SOCKETS || self.sockets.contains_key(&key) {
+            self.sockets.insert(key, Remembered { socket, is_missing: false });
         }
     }
 
     /// Forgets the sockets that neither this search nor the one before found: nobody can connect to them any more.
-    fn forget(&mut self, there: &HashSet<u64>) {
-        self.sockets.retain(|_, socket| {
-            let was_missing = std::mem::replace(&mut socket.is_missing, !there.contains(&socket.inode));
-            !(was_missing && socket.is_missing)
+    fn forget(&mut self, there: &HashSet<u32>) {
+        self.sockets.retain(|_, known| {
+            let was_missing = std::mem::replace(&mut known.is_missing, !there.contains(&known.socket.inode));
+            !(was_missing && known.is_missing)
         });
     }
 
-    fn has(&self, key: &K) -> bool {
-        self.sockets.contains_key(key)
+    fn get(&self, key: &K) -> Option<BoundSocket> {
+        self.sockets.get(key).map(|known| known.socket)
     }
 }
 
 /// The inodes of all sockets that have a name; `None` if they cannot be found out.
-fn named_sockets() -> Option<HashSet<u64>> {
+fn named_sockets() -> Option<HashSet<u32>> {
     let table = std::fs::read("/proc/net/unix").ok()?;
     Some(lines(&table).map(|line| line.inode).collect())
 }
@@ -97,9 +97,9 @@ impl BoundSockets {
         if let Ok(there) = rustix::fs::openat(&entry.parent, &entry.name[..], flags, Mode::empty())
             && is_bound_to(socket, there.as_fd())
             && let Ok(file) = identity(&there, b"", AtFlags::EMPTY_PATH)
-            && let Ok(stat) = rustix::fs::fstat(socket)
+            && let Ok(socket) = BoundSocket::from_socket(socket)
         {
-            self.files.lock().add(file, stat.st_ino, named_sockets);
+            self.files.lock().add(file, socket, named_sockets);
         }
     }
 
@@ -109,7 +109,7 @@ impl BoundSockets {
     /// The kernel's.
     pub fn has_file(&self, socket: &Object) -> Result<bool, Errno> {
         let file = identity(&socket.fd, b"", AtFlags::EMPTY_PATH)?;
-        Ok(self.files.lock().has(&file))
+        Ok(self.files.lock().get(&file).is_some())
     }
 
     /// Whether the tree may take its name from a socket. It may not if a process outside the tree serves the socket and
@@ -124,8 +124,11 @@ impl BoundSockets {
             && let Some(name) = address.as_abstract()
         {
             let name = [b"\0", name].concat();
-            let Ok(stat) = rustix::fs::fstat(socket) else { return };
-            self.names.lock().add((name, stat.st_ino), stat.st_ino, named_sockets);
+            let (Ok(bound), Ok(kind)) = (BoundSocket::from_socket(socket), sockopt::socket_type(socket))
+            else {
+                return;
+            };
+            self.names.lock().add((name, kind.as_raw()), bound, named_sockets);
         }
     }
 
@@ -146,29 +149,32 @@ impl BoundSockets {
         Ok(done)
     }
 
-    /// The owner of the sockets that can be reached by this abstract name. The kernel shows a NUL in a name as `@`, so
-    /// names that look the same count, too.
-    pub fn owner_of_name(&self, name: &[u8]) -> NameOwner {
-        let Ok(table) = std::fs::read("/proc/net/unix") else { return NameOwner::Outside };
-        let shown: Vec<u8> = name.iter().map(|&byte| if byte == 0 { b'@' } else { byte }).collect();
-        let names = self.names.lock();
-        let mut there = lines(&table).filter(|line| line.name == shown && line.can_be_reached).peekable();
-        if there.peek().is_none() {
-            NameOwner::Nobody
-        } else if there.all(|line| names.has(&(name.to_vec(), line.inode))) {
-            NameOwner::Tree
-        } else {
-            NameOwner::Outside
+    /// The owner of the socket of this type that can be reached by this abstract name.
+    pub fn owner_of_name(&self, name: &[u8], kind: SocketType) -> NameOwner {
+        let bound = self.names.lock().get(&(name.to_vec(), kind.as_raw()));
+        match bound.filter(|bound| bound.has_name(name, kind)) {
+            Some(bound) => NameOwner::Tree(bound),
+            None if is_seen(name) => NameOwner::Outside,
+            None => NameOwner::Nobody,
         }
     }
+}
+
+/// Whether the kernel's table has a socket with this name that can be reached; true in doubt. It shows a NUL in a name as
+/// `@`, so names that look the same count, too. The table may leave a socket out, so nothing but the message to the operator
+/// depends on this.
+fn is_seen(name: &[u8]) -> bool {
+    let Ok(table) = std::fs::read("/proc/net/unix") else { return true };
+    let shown: Vec<u8> = name.iter().map(|&byte| if byte == 0 { b'@' } else { byte }).collect();
+    lines(&table).any(|line| line.name == shown && line.can_be_reached)
 }
 
 /// The owner of an abstract name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NameOwner {
-    /// Only processes of the tree.
-    Tree,
-    /// Nobody.
+    /// The tree, by this socket.
+    Tree(BoundSocket),
+    /// Nobody, as far as can be seen.
     Nobody,
     /// A process outside the tree, or the owner is unknown.
     Outside,
@@ -179,7 +185,7 @@ pub struct ProcNetUnixEntry<'t> {
     /// The name as it was bound; an abstract name begins with `@`.
     pub name: &'t [u8],
     /// The socket's inode.
-    pub inode: u64,
+    pub inode: u32,
     /// Whether it listens, or receives datagrams. Accepted connections carry their server's name.
     pub can_be_reached: bool,
 }
@@ -253,36 +259,47 @@ mod tests {
     #[test]
     fn a_name_is_the_trees_as_long_as_its_socket_is() {
         use std::os::linux::net::SocketAddrExt;
-        use std::os::unix::net::{SocketAddr, UnixListener};
+        use std::os::unix::net::{SocketAddr, UnixDatagram, UnixListener};
         let name = format!("guard-test-servers-{}\0x", std::process::id());
         let address = SocketAddr::from_abstract_name(&name).unwrap();
         let name = [b"\0", name.as_bytes()].concat();
         let sockets = BoundSockets::default();
-        assert_eq!(sockets.owner_of_name(&name), NameOwner::Nobody);
+        let owner = |kind| sockets.owner_of_name(&name, kind);
+        let is_trees = |kind| matches!(owner(kind), NameOwner::Tree(_));
+        assert_eq!(owner(SocketType::STREAM), NameOwner::Nobody);
         let listener = UnixListener::bind_addr(&address).unwrap();
-        assert_eq!(sockets.owner_of_name(&name), NameOwner::Outside);
+        assert_eq!(owner(SocketType::STREAM), NameOwner::Outside);
         sockets.add_name(listener.as_fd());
-        assert_eq!(sockets.owner_of_name(&name), NameOwner::Tree);
-        drop(listener);
-        assert_eq!(sockets.owner_of_name(&name), NameOwner::Nobody);
-        let _other = UnixListener::bind_addr(&address).unwrap();
-        assert_eq!(sockets.owner_of_name(&name), NameOwner::Outside);
+        assert!(is_trees(SocketType::STREAM));
+        // A socket of another type may have the same name, and another owner.
+        let datagrams = UnixDatagram::bind_addr(&address).unwrap();
+        assert_eq!(owner(SocketType::DGRAM), NameOwner::Outside);
+        drop((listener, datagrams));
+        assert_eq!(owner(SocketType::STREAM), NameOwner::Nobody);
+        let again = UnixListener::bind_addr(&address).unwrap();
+        assert_eq!(owner(SocketType::STREAM), NameOwner::Outside);
+        sockets.add_name(again.as_fd());
+        assert!(is_trees(SocketType::STREAM));
     }
 
     /// `SocketTable` after this many binds of sockets, of which the first `open` stay open.
-    fn after(binds: u64, open: u64) -> SocketTable<u64> {
+    fn after(binds: u32, open: u32) -> SocketTable<u32> {
         let mut bound = SocketTable::default();
         for inode in 0..binds {
-            bound.add(inode, inode, || Some((0..open).chain([inode]).collect()));
+            bound.add(inode, socket(inode), || Some((0..open).chain([inode]).collect()));
         }
         bound
+    }
+
+    fn socket(inode: u32) -> BoundSocket {
+        BoundSocket { inode, cookie: inode.into() }
     }
 
     #[test]
     fn sockets_that_are_gone_are_forgotten_and_no_others() {
         let bound = after(85_000, 100);
         assert!(bound.sockets.len() <= 100 + 3 * BINDS_PER_SEARCH, "{}", bound.sockets.len());
-        assert!((0..100).all(|inode| bound.has(&inode)));
+        assert!((0..100).all(|inode| bound.get(&inode).is_some()));
     }
 
     #[test]
@@ -298,15 +315,19 @@ mod tests {
 
     #[test]
     fn beyond_the_bound_nothing_new_is_remembered() {
-        let bound = after(MAX_SOCKETS as u64 + 1, MAX_SOCKETS as u64 + 1);
+        let (last, most) = (MAX_SOCKETS as u32, MAX_SOCKETS as u32 + 1);
+        let mut bound = after(most, most);
         assert_eq!(bound.sockets.len(), MAX_SOCKETS);
-        assert!(bound.has(&0) && !bound.has(&(MAX_SOCKETS as u64)));
+        assert!(bound.get(&0).is_some() && bound.get(&last).is_none());
+        // A name that is bound again has its new socket.
+        bound.add(0, socket(last), || None);
+        assert_eq!(bound.get(&0), Some(socket(last)));
     }
 
     #[test]
     fn nothing_is_forgotten_where_the_table_cannot_be_read() {
         let mut bound = SocketTable::default();
-        (0..5000).for_each(|inode| bound.add(inode, inode, || None));
+        (0..5000).for_each(|inode| bound.add(inode, socket(inode), || None));
         assert_eq!(bound.sockets.len(), 5000);
     }
 
@@ -314,7 +335,7 @@ mod tests {
     fn the_table_of_the_kernel_has_a_socket_until_it_is_closed() {
         let directory = tempfile::tempdir().unwrap();
         let listener = std::os::unix::net::UnixListener::bind(directory.path().join("socket")).unwrap();
-        let inode = rustix::fs::fstat(&listener).unwrap().st_ino;
+        let inode = BoundSocket::from_socket(listener.as_fd()).unwrap().inode;
         assert!(named_sockets().unwrap().contains(&inode));
         drop(listener);
         assert!(!named_sockets().unwrap().contains(&inode));

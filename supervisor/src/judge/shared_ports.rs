@@ -2,7 +2,7 @@
 //! a part of what arrives (socket(7)). A socket of the tree beside a running server of another process would receive
 //! data that is meant for that server.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::io::ErrorKind;
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::BorrowedFd;
@@ -14,14 +14,19 @@ use procfs::{FromBufReadSI, current_system_info};
 use rustix::io::Errno;
 use rustix::net::sockopt;
 
+use super::port_holders::holders;
+
 /// The most sockets that the guard remembers. Any further socket counts as another process's.
 const MAX_SOCKETS: usize = 16_384;
 /// Ports at which programs of one host listen beside each other on purpose, for multicast: SSDP, WS-Discovery, mDNS and LLMNR.
 const DISCOVERY: [u16; 4] = [1900, 3702, 5353, 5355];
 
-/// The inodes of the TCP and UDP sockets that the tree has bound.
+/// The TCP and UDP sockets that the tree has bound.
 #[derive(Debug, Default)]
-pub struct PortSockets(Mutex<HashSet<u64>>);
+pub struct PortSockets(Mutex<Remembered>);
+
+/// What no other socket ever has (SO_COOKIE in socket(7)), and the inode of that socket.
+type Remembered = HashMap<u64, u64>;
 
 /// Who else has a port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,15 +42,17 @@ pub enum PortNeighbour {
 impl PortSockets {
     /// Remembers a socket that the tree has bound.
     pub fn add(&self, socket: BorrowedFd<'_>) {
-        let Ok(stat) = rustix::fs::fstat(socket) else { return };
+        let (Ok(stat), Ok(cookie)) = (rustix::fs::fstat(socket), sockopt::socket_cookie(socket)) else {
+            return;
+        };
         let mut sockets = self.0.lock();
         if sockets.len() >= MAX_SOCKETS {
             let all = [Transport::Tcp, Transport::Udp].map(servers).into_iter().flatten().flatten();
             let found: HashSet<u64> = all.map(|(_, inode)| inode).collect();
-            sockets.retain(|inode| found.contains(inode));
+            sockets.retain(|_, inode| found.contains(inode));
         }
         if sockets.len() < MAX_SOCKETS {
-            sockets.insert(stat.st_ino);
+            sockets.insert(cookie, stat.st_ino);
         }
     }
 
@@ -65,19 +72,36 @@ impl PortSockets {
         }
         let shares = sockopt::socket_reuseport(socket)?
             || transport == Transport::Udp && sockopt::socket_reuseaddr(socket)?;
-        // The lock is not held while the table is read: that may take milliseconds.
-        let is_own = |line: &str| inode(line).is_some_and(|inode| self.0.lock().contains(&inode));
-        let Some(servers) = servers_among(transport, |line| has_port(line, at.port()) && !is_own(line))
-        else {
+        let Some(others) = self.others(transport, at.port()) else {
             return Ok(if shares { PortNeighbour::Shared } else { PortNeighbour::Tree });
         };
-        let mut others = servers.into_iter().map(|(server, _)| server.ip());
         // Beside another's server, bind(2) is never called: the tree could change the socket's options after this look.
-        Ok(match others.any(|other| overlaps(other, at.ip())) {
+        Ok(match others.into_iter().any(|other| overlaps(other, at.ip())) {
             true if shares => PortNeighbour::Shared,
             true => PortNeighbour::Exclusive,
             false => PortNeighbour::Tree,
         })
+    }
+
+    /// The addresses at which another process is served at a port; `None` if they cannot be found out.
+    fn others(&self, transport: Transport, port: u16) -> Option<Vec<IpAddr>> {
+        match holders(transport, port) {
+            Ok(found) => {
+                let own = self.0.lock();
+                let found = found.into_iter().filter(|holder| !own.contains_key(&holder.cookie));
+                Some(found.map(|holder| holder.address).collect())
+            }
+            // The kernel was made without this. Its tables may leave a socket out while others are closed.
+            Err(Errno::NOENT) => self.others_in_table(transport, port),
+            Err(_) => None,
+        }
+    }
+
+    fn others_in_table(&self, transport: Transport, port: u16) -> Option<Vec<IpAddr>> {
+        let own: HashSet<u64> = self.0.lock().values().copied().collect();
+        let is_own = |line: &str| inode(line).is_some_and(|inode| own.contains(&inode));
+        let servers = servers_among(transport, |line| has_port(line, port) && !is_own(line))?;
+        Some(servers.into_iter().map(|(server, _)| server.ip()).collect())
     }
 }
 
@@ -210,6 +234,10 @@ mod tests {
         let at = server.local_addr().unwrap();
         let second = sharing(SocketType::DGRAM);
         assert_eq!(sockets.neighbour(second.as_fd(), at, Transport::Udp), Ok(PortNeighbour::Shared));
+        assert_eq!(
+            sockets.others(Transport::Udp, at.port()),
+            sockets.others_in_table(Transport::Udp, at.port())
+        );
         server.connect(at).unwrap();
         assert_eq!(sockets.neighbour(second.as_fd(), at, Transport::Udp), Ok(PortNeighbour::Tree));
         let stream = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();

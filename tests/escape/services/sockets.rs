@@ -164,4 +164,5 @@ open('taken', 'w').close()
 until = time.time() + 60
 while not os.path.exists('late') and time.time() < until: time.sleep(.002)
 socket.socket(socket.AF_UNIX).connect(name)").with(late_server);
+    while_names_before_it_are_closed => c("services", "closed-names").with(abstract_server);
 }

@@ -64,6 +64,42 @@ try: socket.socket(type=socket.SOCK_DGRAM).setsockopt(socket.IPPROTO_IP, 51, str
 except OSError as error: print(errno.errorcode[error.errno])
 "#;
 
+/// Binds beside the server of datagrams, while sockets at other ports are closed: the kernel makes its list of sockets in parts,
+/// and leaves some out.
+const CLOSINGS: &str = r#"
+import os, random, resource, socket, sys, threading, time
+resource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(resource.RLIMIT_NOFILE)[1],) * 2)
+udp = int(sys.argv[2])
+def bound(port, shares=False):
+    s = socket.socket(type=socket.SOCK_DGRAM)
+    if shares: s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try: s.bind(("127.0.0.1", port)); return s
+    except OSError: s.close()
+def attempt():
+    others = [other.detach() for other in map(bound, range(udp - 200, udp)) if other]
+    pause, begun = random.random() * .0006, threading.Event()
+    def close():
+        begun.wait(); time.sleep(pause); os.closerange(min(others), max(others) + 1)
+    closing = threading.Thread(target=close); closing.start()
+    begun.set()
+    beside = bound(udp, True)
+    closing.join()
+    return beside is not None
+print("bound" if any(attempt() for _ in range(150)) else "never bound")
+"#;
+
+#[test]
+fn a_server_is_seen_while_other_sockets_are_closed() {
+    let world = World::open();
+    let mut command = world.command();
+    command.arg("--");
+    let guard: Vec<_> = [command.get_program()].into_iter().chain(command.get_args()).collect();
+    let mut tries = Command::new(program("python3"));
+    tries.args(["-S", "-c", SERVERS]).args(guard).args(["python3", "-S", "-c", CLOSINGS]);
+    let done = ended(tries.env("HOME", world.home()).current_dir(world.work()));
+    assert_eq!(done.stdout, "never bound\n", "{}", done.stderr);
+}
+
 #[test]
 fn options_that_change_meanwhile_share_no_port() {
     let world = World::open();

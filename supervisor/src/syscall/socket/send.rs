@@ -234,7 +234,7 @@ impl CallerSocket {
                 let (name, receiver) = unix::receiver(request, path)?;
                 Ok((name, Some(receiver)))
             }
-            Address::Abstract => unix::judge_name(request, &name).map(|()| (name, None)),
+            Address::Abstract => unix::judge_name(request, &name, self.kind).map(|_| (name, None)),
             Address::Internet(to) => Ok((internet::receiver(request, self.fd.as_fd(), &name, to)?, None)),
             Address::Other => Ok((name, None)),
         }

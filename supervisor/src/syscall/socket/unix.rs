@@ -6,6 +6,9 @@ use guard_policy::Access;
 use guard_policy::learn::Used;
 use guard_shim::failpoints::{Fallible, fail_point};
 use guard_shim::landlock;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::socket::getsockopt;
+use nix::sys::socket::sockopt::{PeerCredentials, PeerPidfd};
 use rustix::fs::{Access as Mode, AtFlags, CWD, FileType};
 use rustix::io::Errno;
 use rustix::net::{Shutdown, SocketType, sockopt};
@@ -14,6 +17,7 @@ use super::address::FAMILY;
 use crate::audit::Operation;
 use crate::exec::spelled;
 use crate::judge::anchored_path::{AnchoredPath, parent_of};
+use crate::judge::bound_name::BoundSocket;
 use crate::judge::bound_sockets::{NameOwner, may_be_served};
 use crate::kernel::{errno, requests};
 use crate::reply::HandlerResult;
@@ -36,16 +40,21 @@ pub fn connect_path(request: &Request<'_, '_>, socket: BorrowedFd<'_>, path: &[u
 
 /// Connects to a socket by its abstract name.
 pub fn connect_name(request: &Request<'_, '_>, socket: BorrowedFd<'_>, raw: &[u8]) -> HandlerResult {
-    judge_name(request, raw)?;
-    let done = request.guard.created.sockets.naming(socket, || request.connect(socket, raw))?;
-    // Another server may have the name by now.
-    if sockopt::socket_type(socket)? == SocketType::DGRAM {
+    let kind = sockopt::socket_type(socket)?;
+    let judged = judge_name(request, raw, kind)?;
+    let sockets = &request.guard.created.sockets;
+    let done = sockets.naming(socket, || request.connect(socket, raw))?;
+    // Another server may have the name by now. While one socket has a name, no other gets it.
+    if judged.is_none_or(|judged| sockets.owner_of_name(&raw[FAMILY..], kind) == NameOwner::Tree(judged)) {
+        return Ok(done);
+    }
+    if kind == SocketType::DGRAM {
         // The kernel does not tell who receives its datagrams.
-        if let Err(error) = judge_name(request, raw) {
-            requests::connect(socket, &NO_ADDRESS)?;
-            return Err(error);
-        }
-    } else if !request.guard.tree.contains(peer(socket)?)
+        requests::connect(socket, &NO_ADDRESS)?;
+        return Err(Errno::CONNREFUSED);
+    }
+    // A server may close its socket as soon as it has accepted the connection.
+    if !listened(request, socket)?
         && let Err(error) = refuse_outsider(request, &raw[FAMILY..])
     {
         rustix::net::shutdown(socket, Shutdown::Both)?;
@@ -57,16 +66,21 @@ pub fn connect_name(request: &Request<'_, '_>, socket: BorrowedFd<'_>, raw: &[u8
 /// An address of no family, which ends a connection.
 const NO_ADDRESS: [u8; FAMILY] = (libc::AF_UNSPEC as u16).to_ne_bytes();
 
-/// Judges the socket with the abstract name in `raw`, an address: it must be the tree's own.
+/// Judges the socket of this type with the abstract name in `raw`, an address: it must be the tree's own. Returns that
+/// socket; `None` if it is another's, and the guard only observes.
 ///
 /// # Errors
 /// ECONNREFUSED.
-pub fn judge_name(request: &Request<'_, '_>, raw: &[u8]) -> Result<(), Errno> {
+pub fn judge_name(
+    request: &Request<'_, '_>,
+    raw: &[u8],
+    kind: SocketType,
+) -> Result<Option<BoundSocket>, Errno> {
     let name = &raw[FAMILY..];
-    match request.guard.created.sockets.owner_of_name(name) {
-        NameOwner::Tree => Ok(()),
+    match request.guard.created.sockets.owner_of_name(name, kind) {
+        NameOwner::Tree(socket) => Ok(Some(socket)),
         NameOwner::Nobody => Err(Errno::CONNREFUSED),
-        NameOwner::Outside => refuse_outsider(request, name),
+        NameOwner::Outside => refuse_outsider(request, name).map(|()| None),
     }
 }
 
@@ -124,11 +138,18 @@ fn refuse_outsider(request: &Request<'_, '_>, name: &[u8]) -> Result<(), Errno> 
     request.guard.refuse(request.caller, Operation::Connect, &path, text).map_err(|_| Errno::CONNREFUSED)
 }
 
-/// The process that listens at the other end; 0 if it is in another pid namespace.
-fn peer(socket: BorrowedFd<'_>) -> Result<i32, Errno> {
-    nix::sys::socket::getsockopt(&socket, nix::sys::socket::sockopt::PeerCredentials)
-        .map(|peer| peer.pid())
-        .map_err(errno::from_nix)
+/// Whether the process that listened at the other end is one of the tree, and is still there.
+fn listened(request: &Request<'_, '_>, socket: BorrowedFd<'_>) -> Result<bool, Errno> {
+    // The number is 0 if the process is in another pid namespace.
+    let peer = getsockopt(&socket, PeerCredentials).map_err(errno::from_nix)?;
+    let is_there = match getsockopt(&socket, PeerPidfd) {
+        Ok(process) => {
+            poll(&mut [PollFd::new(process.as_fd(), PollFlags::POLLIN)], PollTimeout::ZERO) == Ok(0)
+        }
+        // Before Linux 6.5, the number of a process that has ended may be another's.
+        Err(error) => error == nix::errno::Errno::ENOPROTOOPT,
+    };
+    Ok(is_there && request.guard.tree.contains(peer.pid()))
 }
 
 /// Creates a socket in the file system.
