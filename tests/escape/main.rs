@@ -39,6 +39,7 @@ mod profile;
 mod programs;
 mod project_file;
 mod redirected;
+mod removed;
 mod resources;
 mod runs;
 mod services;

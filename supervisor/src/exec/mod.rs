@@ -117,6 +117,8 @@ fn start(request: &Request<'_, '_>, dirfd: i32, path: u64, strings: (u64, u64), 
             drop(exec_lock);
             return traced::continue_exec(request, &expected);
         }
+        // A caller that was killed meanwhile cannot be traced either, and waits no longer.
+        Err(Errno::PERM) if caller.check().is_err() => return Err(Errno::PERM),
         Err(Errno::PERM) => {
             let text = "the process is traced, so the guard cannot check the program after it starts";
             let _ = request.guard.refuse(caller, Operation::Exec, &expected.path, text);
@@ -164,7 +166,7 @@ fn check_runnable(request: &Request<'_, '_>, object: &Object, path: &[u8]) -> Re
         _ => return Err(Errno::ACCESS),
     }
     requests::may(object.fd.as_fd(), Mode::EXEC_OK)?;
-    if object.stat.st_nlink == 0 || !path.starts_with(b"/") {
+    if object.stat.st_nlink == 0 || object.held.is_some() || !path.starts_with(b"/") {
         request.guard.refuse(request.caller, Operation::Exec, path, "a program without a path")?;
     }
     Ok(())

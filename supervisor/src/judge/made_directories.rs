@@ -19,9 +19,10 @@ const MAX_HELD: usize = 256;
 const TICK: Duration = Duration::from_millis(20);
 
 /// What identifies a directory, so that the guard takes no later one for it. The kernel gives inode numbers out again,
-/// but not with the same time of birth, unless it is within one tick (10 ms at most).
+/// but not with the same time of birth, unless it is within one tick (10 ms at most). So a directory that the tree removes is
+/// forgotten.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-struct Born {
+pub struct Born {
     device: (u32, u32),
     inode: u64,
     seconds: i64,
@@ -130,6 +131,18 @@ impl MadeDirectories {
         }
     }
 
+    /// Forgets a directory, or file, that the tree is about to remove. Returns it if it is one of them: if it stays, it is
+    /// to be remembered again.
+    pub fn forget(&self, directory: BorrowedFd<'_>) -> Option<Born> {
+        let born = Born::read(directory)?;
+        self.born.lock().remove(&born).then_some(born)
+    }
+
+    /// Remembers what has not been removed.
+    pub fn remember(&self, born: Option<Born>) {
+        born.into_iter().for_each(|born| self.insert(born));
+    }
+
     fn is_empty(&self) -> bool {
         self.born.lock().is_empty() && self.held.lock().is_empty()
     }
@@ -204,6 +217,12 @@ mod tests {
         assert!(contains(&made, &root.join("moved")) && !contains(&made, &root.join("own")));
         std::os::unix::fs::symlink("moved", root.join("link")).unwrap();
         assert!(!contains(&made, &root.join("link")));
+        // One that is about to be removed counts again only if it stays.
+        let moved = open_directory(CWD, root.join("moved").as_os_str().as_bytes()).unwrap();
+        let forgotten = made.forget(moved.as_fd());
+        assert!(!contains(&made, &root.join("moved")) && made.forget(moved.as_fd()).is_none());
+        made.remember(forgotten);
+        assert!(contains(&made, &root.join("moved")));
         // The inode number may come again, at once. Times of birth are as coarse as the kernel's tick, 10 ms at most.
         std::fs::remove_dir(root.join("moved")).unwrap();
         std::thread::sleep(std::time::Duration::from_millis(50));

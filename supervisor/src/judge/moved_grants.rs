@@ -70,7 +70,11 @@ impl MovedGrants {
             for granted in guard.floor.exceeding(guard.policy(), class) {
                 let Some(moved) = moved(&granted, verb) else { continue };
                 is_unheld |= !is_held;
-                lines.push(format!("{moved}: {outcome}"));
+                let line = format!("{moved}: {outcome}");
+                // An object may have several grants.
+                if !lines.contains(&line) {
+                    lines.push(line);
+                }
             }
         }
         (lines, is_unheld)

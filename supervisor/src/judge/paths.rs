@@ -147,6 +147,9 @@ impl Guard {
                 return self.deny(caller, operation, path, &[], &Reason::unmentioned(text));
             }
         };
+        if let Some(object) = object {
+            self.refuse_withheld(caller, operation, path, object, access)?;
+        }
         // A connection is recorded later: whether it counts as a write depends on what listens at the socket.
         if operation != Operation::Connect {
             self.saw(&asked, used(access, object.is_none()));
@@ -185,6 +188,25 @@ impl Guard {
             self.record_answered_write(caller, operation, &asked)?;
         }
         self.settle(caller, operation, path, &[], &verdict)
+    }
+
+    /// Refuses an access to a removed file for which the descriptor that leads to it was not opened.
+    ///
+    /// # Errors
+    /// EACCES, unless only observing.
+    pub fn refuse_withheld(
+        &self,
+        caller: &Caller<'_>,
+        operation: Operation,
+        path: &[u8],
+        object: &Object,
+        access: Access,
+    ) -> Result<(), Errno> {
+        if !object.is_withheld(access) {
+            return Ok(());
+        }
+        let text = "the file was removed, and the descriptor that leads to it was not opened for this";
+        self.refuse(caller, operation, path, text)
     }
 
     /// Records that an answer lets the tree write at the real path `path`.

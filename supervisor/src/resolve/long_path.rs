@@ -9,7 +9,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 
-use super::proc_fd::{kernel_path, link_to};
+use super::proc_fd::{KernelPath, kernel_path, link_to};
 
 /// The maximum number of levels to go up.
 const MAX_LEVELS: usize = 4096;
@@ -29,7 +29,7 @@ pub fn deep_path(directory: BorrowedFd<'_>) -> Result<Vec<u8>, Errno> {
         let parent = rustix::fs::openat(&here, "..", OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
         names.push(name_in(&parent, &stat)?);
         match kernel_path(parent.as_fd()) {
-            Ok(mut path) => {
+            Ok(KernelPath { mut path, .. }) => {
                 for name in names.iter().rev() {
                     path.push(b'/');
                     path.extend_from_slice(name);

@@ -11,6 +11,7 @@ mod head_cache;
 mod long_path;
 mod proc_fd;
 mod real;
+mod removed;
 mod restrictions;
 pub(crate) mod special_files;
 mod walk;
@@ -18,6 +19,7 @@ mod walk;
 use std::fs::File;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
+use guard_policy::Access;
 use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags, Stat};
 use rustix::io::Errno;
 
@@ -28,6 +30,9 @@ pub use real::real_path;
 pub use restrictions::mount_of;
 
 use crate::caller::Caller;
+use proc_fd::KernelPath;
+use real::whereabouts;
+use removed::{OpenedFor, held_by};
 use restrictions::Restrictions;
 use walk::{Pending, Walk};
 
@@ -51,6 +56,9 @@ pub struct Object {
     pub fd: OwnedFd,
     /// Its metadata.
     pub stat: Stat,
+    /// For a file that has been removed: what the descriptor that leads to it was opened for. The path says nothing about
+    /// such a file, because the directory that had it may be anywhere by now.
+    pub held: Option<OpenedFor>,
 }
 
 impl Object {
@@ -60,7 +68,21 @@ impl Object {
     /// The kernel's.
     pub fn from_fd(fd: OwnedFd) -> Result<Object, Errno> {
         let stat = rustix::fs::fstat(&fd)?;
-        Ok(Object { fd, stat })
+        Ok(Object { fd, stat, held: None })
+    }
+
+    /// Wraps an open file of the caller's, whose attributes are to be changed; returns its real path, too.
+    ///
+    /// # Errors
+    /// The kernel's, and those of [`real_path`].
+    pub fn with_path(fd: OwnedFd) -> Result<(Object, Vec<u8>), Errno> {
+        let KernelPath { path, is_removed } = whereabouts(fd.as_fd())?;
+        let mut object = Object::from_fd(fd)?;
+        // Those of a file without a name matter to nobody else.
+        if is_removed && object.kind() != FileType::Directory && object.has_name() {
+            object.held = Some(OpenedFor::from_file(object.fd.as_fd())?);
+        }
+        Ok((object, path))
     }
 
     /// Opens it to read.
@@ -70,6 +92,11 @@ impl Object {
     pub fn open_to_read(&self) -> Result<File, Errno> {
         let flags = OFlags::RDONLY | OFlags::CLOEXEC;
         Ok(rustix::fs::open(link_to(self.fd.as_fd()), flags, Mode::empty())?.into())
+    }
+
+    /// Whether it is a removed file, and the descriptor that leads to it was opened for less than this.
+    pub fn is_withheld(&self, access: Access) -> bool {
+        self.held.is_some_and(|held| !held.allows(access))
     }
 
     /// Whether it has a name.
@@ -330,8 +357,12 @@ impl Resolver {
     /// # Errors
     /// EBADF.
     pub fn descriptor(&self, caller: &Caller<'_>, fd: i32) -> Result<Target, Errno> {
-        let object = Object::from_fd(caller.directory(fd)?)?;
-        let path = real_path(object.fd.as_fd())?;
+        let mut object = Object::from_fd(caller.directory(fd)?)?;
+        let KernelPath { path, is_removed } = whereabouts(object.fd.as_fd())?;
+        // This is not for opens. What else a call does to a file without a name matters to nobody else.
+        if is_removed && object.has_name() {
+            object.held = held_by(caller, fd, &object);
+        }
         Ok(Target::Object { object, path, dots: Dots::No })
     }
 

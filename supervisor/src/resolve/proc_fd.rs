@@ -8,17 +8,25 @@ use rustix::fs::CWD;
 use rustix::io::Errno;
 
 /// The path that the kernel reports for a descriptor.
-pub(super) fn kernel_path(fd: BorrowedFd<'_>) -> Result<Vec<u8>, Errno> {
+pub(super) struct KernelPath {
+    pub(super) path: Vec<u8>,
+    /// Whether the object has been removed there. It may have other names.
+    pub(super) is_removed: bool,
+}
+
+/// Asks the kernel for the path of a descriptor. For a removed object, this is the path that it had.
+pub(super) fn kernel_path(fd: BorrowedFd<'_>) -> Result<KernelPath, Errno> {
     const DELETED: &[u8] = b" (deleted)";
     let mut path = rustix::fs::readlinkat(CWD, link_to(fd), Vec::with_capacity(256))?.into_bytes();
     if path.starts_with(b"(unreachable)") {
         return Err(Errno::ACCESS);
     }
     // A file may really have this name: then the path leads to it.
-    if path.ends_with(DELETED) && path[0] == b'/' && !names(&path, fd) {
+    let is_removed = path.ends_with(DELETED) && path[0] == b'/' && !names(&path, fd);
+    if is_removed {
         path.truncate(path.len() - DELETED.len());
     }
-    Ok(path)
+    Ok(KernelPath { path, is_removed })
 }
 
 /// The same as [`link_to`], on the stack.

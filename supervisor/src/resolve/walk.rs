@@ -5,6 +5,9 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{FileType, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 
+use super::proc_fd::KernelPath;
+use super::real::whereabouts;
+use super::removed::{OpenedFor, held_by};
 use super::restrictions::{Restrictions, Up};
 use super::{DirEntry, Dots, HeadCache, Last, Object, Resolver, Target, real_path};
 use crate::caller::Caller;
@@ -242,11 +245,14 @@ impl Walk<'_, '_> {
     /// Follows a /proc link that leads directly to an object.
     fn jump(&mut self, name: &[u8], is_end: bool) -> Result<Step, Errno> {
         let flags = OFlags::PATH | OFlags::CLOEXEC;
-        let object = Object::from_fd(rustix::fs::openat(&self.directory, name, flags, Mode::empty())?)?;
+        let mut object = Object::from_fd(rustix::fs::openat(&self.directory, name, flags, Mode::empty())?)?;
         self.scope.jump(self.directory.as_fd(), object.fd.as_fd())?;
         self.caller.check()?;
         if is_end {
-            let path = real_path(object.fd.as_fd())?;
+            let KernelPath { path, is_removed } = whereabouts(object.fd.as_fd())?;
+            if is_removed {
+                object.held = self.held_by_link(name, &object);
+            }
             return Ok(Step::At(Target::Object { object, path, dots: Dots::No }));
         }
         if object.kind() != FileType::Directory {
@@ -254,6 +260,15 @@ impl Walk<'_, '_> {
         }
         self.directory = object.fd;
         Ok(Step::On)
+    }
+
+    /// What is held of a removed object by a link of /proc. The program that the caller runs, it may read.
+    fn held_by_link(&self, name: &[u8], object: &Object) -> Option<OpenedFor> {
+        match std::str::from_utf8(name).ok().and_then(|name| name.parse().ok()) {
+            Some(number) => held_by(self.caller, number, object),
+            None if object.kind() == FileType::Directory => None,
+            None => Some(OpenedFor::READING),
+        }
     }
 
     /// fs.protected_symlinks: a link in a sticky world-writable directory is followed only if its owner is the caller

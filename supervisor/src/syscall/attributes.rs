@@ -11,7 +11,7 @@ use super::{Request, git_config, set_id};
 use crate::judge::anchored_path::AnchoredPath;
 use crate::kernel::requests;
 use crate::reply::{HandlerResult, Reply};
-use crate::resolve::{Last, Object, Target, link_to, real_path};
+use crate::resolve::{Last, Object, Target, link_to};
 
 /// Resolves a path to an object whose attributes the policy lets the caller change.
 fn by_path(
@@ -45,8 +45,7 @@ fn by_descriptor(request: &Request<'_, '_>, fd: i32) -> Result<(Object, Vec<u8>)
     if rustix::fs::fcntl_getfl(&file)?.contains(OFlags::PATH) {
         return Err(Errno::BADF);
     }
-    let path = real_path(file.as_fd())?;
-    let object = Object::from_fd(file)?;
+    let (object, path) = Object::with_path(file)?;
     request.guard.judge_change(request.caller, AnchoredPath::object(&path, &object))?;
     Ok((object, path))
 }

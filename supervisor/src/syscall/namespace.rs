@@ -126,13 +126,19 @@ pub fn unlink(request: &Request<'_, '_>, dirfd: i32, address: u64, flags: i32) -
         false => request.guard.judge_removal(request.caller, AnchoredPath::from_entry(&entry))?,
     }
     super::rename::stay(request, &entry)?;
+    let directories = &request.guard.created.directories;
+    let mut forgotten = None;
     // Close the object first: NFS renames an open file instead of removing it.
     if let Some(object) = entry.object.take() {
         inflight::wait_for(Identity::from_stat(&object.stat));
+        forgotten = if directory { directories.forget(object.fd.as_fd()) } else { None };
     }
     // Let the kernel check whether it is a directory: another error may take precedence.
     let flags = if directory { AtFlags::REMOVEDIR } else { AtFlags::empty() };
     let outcome = request.perform(|| rustix::fs::unlinkat(&entry.parent, entry.written(), flags));
+    if !matches!(outcome, Ok(Reply::Value(0))) {
+        directories.remember(forgotten);
+    }
     request.guard.floor.grants().recheck_below(&entry.path);
     outcome
 }

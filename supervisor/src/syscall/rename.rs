@@ -2,6 +2,7 @@
 
 use std::os::fd::AsFd;
 
+use guard_policy::Access;
 use guard_shim::failpoints::{Fallible, fail_point};
 use rustix::fs::{AtFlags, CWD, FileType, RenameFlags};
 use rustix::io::Errno;
@@ -198,9 +199,15 @@ pub fn rename(request: &Request<'_, '_>, old: At, new: At, flags: u32) -> Handle
     for object in [&old.object, &new.object].into_iter().flatten() {
         inflight::wait_for(Identity::from_stat(&object.stat));
     }
+    let directories = &request.guard.created.directories;
+    let replaced = new.object.as_ref().filter(|there| !exchange && there.kind() == FileType::Directory);
+    let forgotten = replaced.and_then(|there| directories.forget(there.fd.as_fd()));
     let judged = Move::new(&old, &mut new, flags);
     // The kernel reports a trailing slash on a non-directory, a directory moved below itself, and the like.
     let outcome = request.guard.move_asked(&judged.paths(), || request.perform(|| judged.run()));
+    if !matches!(outcome, Ok(Reply::Value(0))) {
+        directories.remember(forgotten);
+    }
     if !exchange && is_git_file(&new.name) && matches!(outcome, Ok(Reply::Value(0))) {
         record_git_file(request, &old);
     }
@@ -244,6 +251,9 @@ pub fn link(request: &Request<'_, '_>, old: At, new: At, flags: i32) -> HandlerR
     let Target::Entry(new) = name(request, new)? else { return Err(Errno::EXIST) };
     new.free()?;
     request.guard.refuse_never_open(request.caller, &old, &object)?;
+    // A removed file that has another name is still in use there. One without a name is the tree's own (O_TMPFILE).
+    let given = if object.has_name() { Access::READ | Access::WRITE } else { Access::WRITE };
+    request.guard.refuse_withheld(request.caller, Operation::Write, &old, &object, given)?;
     let all = AllPaths::new(request.caller);
     all.add(judge(request, &new))?;
     // Clients that use the new name would reach the tree as soon as a server of the tree's has that name.
