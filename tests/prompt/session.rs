@@ -95,6 +95,23 @@ impl Session {
         std::fs::write(format!("{}/work/due", self.root), "").expect("a file");
     }
 
+    /// Waits for a prompt that takes words. Returns the yes that it takes, with the number that it shows.
+    pub fn yes(&self) -> String {
+        let text = self.emulator.expect("type yes ").text;
+        let rest = text.split("type yes ").last().expect("a number");
+        format!("yes {}", rest.split(' ').next().expect("a number"))
+    }
+
+    /// Types keys one by one, then Enter, without waiting for them to be shown.
+    pub fn slowly(&mut self, keys: &str) {
+        for key in keys.chars() {
+            self.emulator.keys(&key.to_string());
+            sleep(Duration::from_millis(100));
+        }
+        self.emulator.keys("\r");
+        sleep(Duration::from_millis(100));
+    }
+
     /// Answers as a human does: sees each key before the next one and before pressing Enter, and types it again if the
     /// prompt did not accept it yet.
     pub fn answer(&mut self, keys: &str) {

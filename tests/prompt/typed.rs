@@ -91,14 +91,13 @@ fn a_terminal_that_says_nothing_takes_words() {
     let world = world();
     let mut session = Session::on(&world, SIZE, Replies::Silent, "xterm");
     session.line("$ASKED one");
-    session.emulator.expect("type yes");
+    let yes = session.yes();
     ignored(&mut session, "y");
     ignored(&mut session, "\r");
-    for key in "yes".chars() {
-        session.emulator.keys(&key.to_string());
-        sleep(Duration::from_millis(50));
-    }
-    session.emulator.keys("\r");
+    // The word alone may be meant for a question of the program.
+    session.slowly("yes");
+    session.emulator.expect("type yes and the number");
+    session.slowly(&yes);
     session.unprompted();
     session.emulator.expect("\none\n");
     session.leave();
@@ -110,13 +109,43 @@ fn a_terminal_that_knows_no_sequences_has_lines() {
     let mut session = Session::on(&world, SIZE, Replies::Silent, "dumb");
     session.line("$ASKED one");
     session.emulator.expect("may this program run?");
+    let yes = session.yes();
     sleep(Duration::from_millis(2500));
-    for key in "yes".chars() {
-        session.emulator.keys(&key.to_string());
-        sleep(Duration::from_millis(50));
-    }
-    session.emulator.keys("\r");
+    session.slowly("yes");
+    session.slowly(&yes);
     session.emulator.expect("\none\n");
     assert!(!session.emulator.written().contains("\x1b["), "{:?}", session.emulator.written());
     session.leave();
+}
+
+/// The command has filled the line to a slow terminal, so the prompt is still on its way.
+#[test]
+fn a_word_typed_before_the_prompt_is_shown_is_no_answer() {
+    for term in ["xterm-256color", "dumb"] {
+        let world = world();
+        let mut session = Session::on(&world, SIZE, Replies::Given, term);
+        session.emulator.lag();
+        session.line("$ASKED one");
+        let _ = world.wait_for(1);
+        sleep(Duration::from_millis(2800));
+        for words in ["yes", "y", "yes"] {
+            session.slowly(words);
+        }
+        sleep(Duration::from_millis(500));
+        assert_eq!(world.pending().len(), 1, "{term}: the call went on");
+        session.emulator.catch_up();
+        session.emulator.expect("may this program run?");
+        if term == "dumb" {
+            let yes = session.yes();
+            session.slowly(&yes);
+        } else {
+            // The terminal has answered, so letters count, and nothing is left of what was typed.
+            session.emulator.expect("n deny");
+            sleep(Duration::from_millis(1000));
+            session.answer("y");
+            session.unprompted();
+        }
+        session.emulator.expect("\none\n");
+        session.leave();
+    }
 }

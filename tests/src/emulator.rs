@@ -36,6 +36,21 @@ pub struct Emulator {
 struct Inside {
     parser: vt100::Parser<Questions>,
     shown: Vec<u8>,
+    /// What was written and is not shown yet, if the terminal lags.
+    late: Option<Vec<u8>>,
+}
+
+impl Inside {
+    /// Shows output. Returns the replies that are due.
+    fn show(&mut self, written: &[u8]) -> Vec<u8> {
+        if let Some(late) = &mut self.late {
+            late.extend_from_slice(written);
+            return Vec::new();
+        }
+        self.shown.extend_from_slice(written);
+        self.parser.process(written);
+        std::mem::take(&mut self.parser.callbacks_mut().due)
+    }
 }
 
 /// Replies that are due, and whether the terminal sends any.
@@ -110,7 +125,7 @@ impl Emulator {
         let Pty { child, master, slave } = Pty::start(command, (rows, columns));
         let questions = Questions { replies, due: Vec::new(), meanwhile: Vec::new() };
         let parser = vt100::Parser::new_with_callbacks(rows, columns, 0, questions);
-        let inside = Arc::new(Mutex::new(Inside { parser, shown: Vec::new() }));
+        let inside = Arc::new(Mutex::new(Inside { parser, shown: Vec::new(), late: None }));
         let over = Arc::<AtomicBool>::default();
         let (from, into, until) =
             (master.try_clone().expect("a descriptor"), Arc::clone(&inside), Arc::clone(&over));
@@ -133,6 +148,25 @@ impl Emulator {
     /// Types keys as soon as the terminal has replied to something, so that both are read at once.
     pub fn keys_with_an_answer(&mut self, keys: &str) {
         self.inside().parser.callbacks_mut().meanwhile.extend_from_slice(keys.as_bytes());
+    }
+
+    /// Makes the terminal show nothing of what is written from now on, as behind a slow line, until
+    /// [`catch_up`](Emulator::catch_up).
+    pub fn lag(&self) {
+        self.inside().late.get_or_insert_default();
+    }
+
+    /// Shows what was written meanwhile, and replies to it.
+    ///
+    /// # Panics
+    /// When nobody has the terminal open.
+    pub fn catch_up(&mut self) {
+        let due = {
+            let mut inside = self.inside();
+            let late = inside.late.take().unwrap_or_default();
+            inside.show(&late)
+        };
+        self.master.write_all(&due).expect("to reply");
     }
 
     /// Returns what the terminal shows now.
@@ -270,12 +304,7 @@ impl Picture {
 /// Reads until the end, and replies to queries.
 fn emulate(master: File, inside: &Mutex<Inside>, over: &AtomicBool) {
     pty::read(master, over, |master, shown| {
-        let due = {
-            let mut inside = inside.lock().unwrap_or_else(PoisonError::into_inner);
-            inside.shown.extend_from_slice(shown);
-            inside.parser.process(shown);
-            std::mem::take(&mut inside.parser.callbacks_mut().due)
-        };
+        let due = inside.lock().unwrap_or_else(PoisonError::into_inner).show(shown);
         // A full buffer must not stop the reader.
         let _ = master.write(&due);
     });

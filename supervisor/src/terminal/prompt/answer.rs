@@ -8,6 +8,7 @@ use super::card;
 use super::edited::EditedPattern;
 use super::input::Typed;
 use super::panel::PromptView;
+use super::proof::Proof;
 use super::queue::Card;
 use super::seen::Seen;
 use super::{MIN_READ_INTERVAL, QUERY_TIMEOUT};
@@ -63,8 +64,8 @@ pub struct Dialog {
     since: Option<Instant>,
     /// When the terminal answered the query: everything typed before has been read.
     answered: Option<Instant>,
-    /// Whether the terminal did not answer in time.
-    is_silent: bool,
+    /// What a yes must contain, because the terminal did not answer in time.
+    proof: Option<Proof>,
     /// Whether another card was drawn before.
     is_later: bool,
     line: String,
@@ -76,7 +77,13 @@ impl Dialog {
     /// Starts again for a card that is drawn: keys typed so far are not for it.
     pub fn restart(&mut self, now: Instant) {
         let is_later = self.is_later || self.since.is_some();
-        *self = Dialog { since: Some(now), is_later, is_silent: self.is_silent, ..Dialog::default() };
+        *self = Dialog { since: Some(now), is_later, proof: self.proof.take(), ..Dialog::default() };
+        self.renew_proof();
+    }
+
+    /// Chooses another number, for another drawing: the earlier one proves nothing about it.
+    pub fn renew_proof(&mut self) {
+        self.proof = self.proof.as_ref().map(|_| Proof::new());
     }
 
     /// Records that the next card is not the first.
@@ -89,10 +96,17 @@ impl Dialog {
         !self.is_later
     }
 
-    /// Records that the terminal has answered the query.
+    /// Records that the terminal has answered the query. What was typed until then may be meant for the program.
     pub fn answered(&mut self, now: Instant) {
         self.answered = Some(now);
-        self.is_silent = false;
+        self.proof = None;
+        self.line.clear();
+        self.was_empty = false;
+    }
+
+    /// Records that the terminal is not asked, so that it will not answer.
+    pub fn expect_silence(&mut self) {
+        self.proof = Some(Proof::new());
     }
 
     /// Returns whether the terminal has answered the query.
@@ -104,19 +118,23 @@ impl Dialog {
     /// timeout.
     pub fn gives_up(&mut self, now: Instant) -> bool {
         let is_late = self.answered.is_none() && self.since.is_some_and(|since| now >= since + QUERY_TIMEOUT);
-        is_late && !std::mem::replace(&mut self.is_silent, true)
+        let is_first = is_late && self.proof.is_none();
+        if is_first {
+            self.expect_silence();
+        }
+        is_first
     }
 
-    /// Returns whether single letters are answers. Otherwise only words are.
-    pub fn takes_letters(&self) -> bool {
-        !self.is_silent
+    /// Returns what a yes must contain. Without it, single letters are answers; with it, only words are.
+    pub fn proof(&self) -> Option<&str> {
+        self.proof.as_ref().map(Proof::as_str)
     }
 
     /// Returns whether keys typed at this time count.
     pub fn listens(&self, now: Instant) -> bool {
         match (self.answered, self.since) {
             (Some(answered), _) => now >= answered + MIN_READ_INTERVAL,
-            (None, Some(since)) => self.is_silent && now >= since + QUERY_TIMEOUT,
+            (None, Some(since)) => self.proof.is_some() && now >= since + QUERY_TIMEOUT,
             (None, None) => false,
         }
     }
@@ -195,26 +213,41 @@ impl Dialog {
             PromptView::Edited(_) => Some(GrantWidth::Narrow),
             _ => None,
         };
-        match (line, self.takes_letters(), confirms) {
-            ("y", true, Some(width)) | ("yes", _, Some(width)) => {
-                KeyOutcome::Answer(Decision::AllowAlways(width))
-            }
-            ("q", true, Some(_)) => self.back(),
-            ("e", true, Some(GrantWidth::Narrow)) => KeyOutcome::Edit,
-            ("yes", _, None) => KeyOutcome::Answer(Decision::AllowOnce),
-            ("a", true, None) => KeyOutcome::Page(PromptView::Always(GrantWidth::Narrow)),
-            ("d", true, None) => KeyOutcome::Page(PromptView::Always(GrantWidth::Directory)),
-            ("n", true, _) | ("no", _, _) => KeyOutcome::Answer(Decision::Deny),
-            ("", _, _) if was_empty => KeyOutcome::Answer(Decision::Deny),
-            ("", _, _) => {
-                self.was_empty = true;
-                KeyOutcome::Note("Enter once more denies")
-            }
-            (line, true, confirms) => match read_answer(line) {
+        if let Some(proof) = &self.proof {
+            let allows = confirms.map_or(Decision::AllowOnce, Decision::AllowAlways);
+            let is_yes = proof.is_in(line);
+            return if is_yes { KeyOutcome::Answer(allows) } else { self.word(line, was_empty) };
+        }
+        match (line, confirms) {
+            ("y" | "yes", Some(width)) => KeyOutcome::Answer(Decision::AllowAlways(width)),
+            ("q", Some(_)) => self.back(),
+            ("e", Some(GrantWidth::Narrow)) => KeyOutcome::Edit,
+            ("yes", None) => KeyOutcome::Answer(Decision::AllowOnce),
+            ("a", None) => KeyOutcome::Page(PromptView::Always(GrantWidth::Narrow)),
+            ("d", None) => KeyOutcome::Page(PromptView::Always(GrantWidth::Directory)),
+            ("n" | "no", _) => KeyOutcome::Answer(Decision::Deny),
+            ("", _) => self.empty(was_empty),
+            (line, confirms) => match read_answer(line) {
                 Some(decision) if confirms.is_none() || !decision.allows() => KeyOutcome::Answer(decision),
                 _ => KeyOutcome::Note("that is not an answer: type y, s, a or n, then Enter"),
             },
-            (_, false, _) => KeyOutcome::Note("that is not an answer: type yes or no, then Enter"),
         }
+    }
+
+    /// Handles a line that allows nothing, on a terminal that does not answer queries.
+    fn word(&mut self, line: &str, was_empty: bool) -> KeyOutcome {
+        match line {
+            "no" => KeyOutcome::Answer(Decision::Deny),
+            "" => self.empty(was_empty),
+            _ => KeyOutcome::Note("that is not an answer: type yes and the number, or no, then Enter"),
+        }
+    }
+
+    fn empty(&mut self, was_empty: bool) -> KeyOutcome {
+        if was_empty {
+            return KeyOutcome::Answer(Decision::Deny);
+        }
+        self.was_empty = true;
+        KeyOutcome::Note("Enter once more denies")
     }
 }

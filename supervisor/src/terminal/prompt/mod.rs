@@ -2,8 +2,8 @@
 //!
 //! `link` connects to the supervisor, and `queue` holds the waiting calls. `card` words them, `field` and `panel`
 //! lay them out in lines, and `seen` remembers which lines were drawn. `input` decodes the keyboard, and `reading`
-//! handles the result. `query` detects keys typed before the prompt was visible, and `answer` decides what is an
-//! answer. `overlay` draws the prompt and removes it.
+//! handles the result. `query` detects keys typed before the prompt was visible, and `proof` does so on a terminal that
+//! does not answer queries. `answer` decides what is an answer. `overlay` draws the prompt and removes it.
 
 mod answer;
 mod card;
@@ -13,6 +13,7 @@ mod input;
 mod link;
 mod overlay;
 mod panel;
+mod proof;
 mod query;
 mod queue;
 mod reading;
@@ -225,6 +226,9 @@ impl Prompt {
             drawn: None,
             sent: None,
         };
+        if !up.cover.asks() {
+            up.dialog.expect_silence();
+        }
         up.query = up.cover.query(surface);
         if let Some((late, _)) = self.late.take() {
             up.query.follow(surface.size(), late);
@@ -300,7 +304,7 @@ impl Prompt {
             page: &up.page,
             line: up.dialog.line(),
             note: up.note.as_deref(),
-            letters: up.dialog.takes_letters(),
+            proof: up.dialog.proof(),
         };
         let asks = is_other || std::mem::take(&mut up.asks_again);
         let lines = panel.lines();
@@ -320,6 +324,7 @@ impl Prompt {
         if !up.dialog.is_answered() {
             let before = std::mem::replace(&mut up.query, Query::new(surface.size(), false));
             up.query.follow(surface.size(), before);
+            up.dialog.renew_proof();
             up.asks_again = true;
         }
         up.cover.again(surface)

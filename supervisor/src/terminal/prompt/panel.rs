@@ -43,8 +43,8 @@ pub struct Panel<'a> {
     pub line: &'a str,
     /// A message about the last answer.
     pub note: Option<&'a str>,
-    /// Whether single letters count. If the terminal does not answer queries, only words count.
-    pub letters: bool,
+    /// The number that a yes needs if the terminal does not answer queries. Letters do not count then.
+    pub proof: Option<&'a str>,
 }
 
 /// The lines of a panel. The first is the title; the cursor is at the end of the last.
@@ -91,26 +91,35 @@ impl Panel<'_> {
     }
 
     fn keys(&self, width: usize) -> Vec<String> {
-        let choices: &[&str] = match (self.page, self.letters) {
+        let words = |meaning: &str, proof: &str| {
+            [
+                format!(" type yes {proof} {meaning} or no, then Enter"),
+                format!("yes {proof} / no + Enter"),
+                format!("yes {proof}"),
+            ]
+        };
+        let fits = |text: &String| text.width() <= width;
+        let choices: &[&str] = match (self.page, self.proof) {
             (PromptView::Everything(_), _) => &[" arrows, PgUp, PgDn scroll   q back", "q: back"],
             (PromptView::Help, _) => &[" q back", "q: back"],
-            (PromptView::Always(width), true) if card::is_editable(self.card, *width) => {
+            (PromptView::Always(width), None) if card::is_editable(self.card, *width) => {
                 &[" y save and allow   e edit the pattern   q back - then Enter", "y, e or q + Enter"]
             }
-            (PromptView::Always(_) | PromptView::Edited(_), true) => {
+            (PromptView::Always(_) | PromptView::Edited(_), None) => {
                 &[" y save and allow   q back - then Enter", "y or q + Enter"]
             }
             (PromptView::Editing, _) => {
                 &[" change the pattern, then Enter; Escape: back", "Enter, or Escape"]
             }
-            (PromptView::Always(_) | PromptView::Edited(_), false) => {
-                &[" yes: save and allow   no: deny - then Enter", "yes/no + Enter"]
+            (PromptView::Always(_) | PromptView::Edited(_), Some(proof)) => {
+                return words("(save and allow)", proof).into_iter().find(fits).into_iter().collect();
             }
-            (PromptView::Question, true) => return self.answers(width),
-            (PromptView::Question, false) => &[" type yes (once) or no, then Enter", "yes/no + Enter"],
+            (PromptView::Question, None) => return self.answers(width),
+            (PromptView::Question, Some(proof)) => {
+                return words("(once)", proof).into_iter().find(fits).into_iter().collect();
+            }
         };
-        let fits = |text: &&&str| text.width() <= width;
-        choices.iter().find(fits).map(|text| vec![(*text).to_owned()]).unwrap_or_default()
+        choices.iter().map(|text| (*text).to_owned()).find(fits).into_iter().collect()
     }
 
     /// Returns the line with the keys that answer, as long as there is room for it.

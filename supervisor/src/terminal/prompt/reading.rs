@@ -42,7 +42,7 @@ impl Prompt {
     /// Returns the query that the terminal has not answered yet.
     fn open_query(&mut self) -> Option<&mut Query> {
         match (&mut self.up, &mut self.late) {
-            (Some(up), _) if !up.dialog.is_answered() => Some(&mut up.query),
+            (Some(up), _) if !up.dialog.is_answered() && up.cover.asks() => Some(&mut up.query),
             (_, Some((late, _))) => Some(late),
             _ => None,
         }
@@ -73,6 +73,7 @@ impl Prompt {
             match &mut self.up {
                 Some(up) if !up.dialog.is_answered() => {
                     up.dialog.answered(now);
+                    (up.drawn, up.note) = (None, None);
                     up.cover.cursor_found(cursor);
                 }
                 _ => self.late = None,
@@ -102,7 +103,7 @@ impl Prompt {
                 page: &PromptView::Question,
                 line: "",
                 note: None,
-                letters: true,
+                proof: None,
             }
             .most();
             let page = usize::from(up.cover.size().0).saturating_sub(4).max(1);
