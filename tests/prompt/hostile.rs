@@ -3,9 +3,9 @@
 use std::thread::sleep;
 use std::time::Duration;
 
-use guard_tests::until;
+use guard_tests::{Picture, Replies, until};
 
-use crate::session::{Session, WHEN_DUE, world};
+use crate::session::{SIZE, Session, WHEN_DUE, world};
 
 #[test]
 fn the_terminal_types_nothing_for_a_command() {
@@ -70,6 +70,16 @@ fn output_written_under_a_prompt_comes_after_it() {
     session.leave();
 }
 
+/// Asserts that no character of the prompt has a default colour, or a numbered one: the command can change those.
+fn has_its_own_colours(picture: &Picture, set: &str) {
+    let rows: Vec<&str> = picture.text.lines().collect();
+    let first = rows.iter().position(|row| row.contains("may this program run?")).expect("a prompt");
+    let cells = picture.cells.chunks(usize::from(SIZE.1)).skip(first).flatten();
+    for cell in cells.filter(|cell| !cell.starts_with(' ')) {
+        assert_eq!(cell.matches("Rgb(").count(), 2, "{set}: {cell}");
+    }
+}
+
 #[test]
 fn no_state_of_the_terminal_hides_it() {
     let world = world();
@@ -86,9 +96,23 @@ fn no_state_of_the_terminal_hides_it() {
         (r"\ePq#0;2;0;0;0~~~~", r"\e\\"),
         (r"\xe2\x82", r"\xac"),
         (r"\e[?1049h", r"\e[?1049l"),
+        // States that the terminal restores by itself, or keeps when it is reset.
+        (r"\e[?1049h\e[29;30r\e[?6h\e7\e[?6l\e8", r"\e[?6l\e[r\e[?1049l"),
+        (r"\e[?69h\e[?69s\e[?69l\e[?69r\e[1;2s", r"\e[?69l"),
+        (r"\e]10;#000000\e\\\e]11;#000000\e\\\ec", ""),
+        (r"\e]10;#000000;?\e\\\e]21;foreground=#000;background=#000\e\\\e]39;#000\e\\", ""),
+        (r"\e[?69h\e[1;2s\e[?2026h", r"\e[?69l\e[?2026l"),
     ] {
+        let before = session.emulator.written().len();
         session.line(&format!("clear; printf '{set}'; $ASKED x >/dev/null; printf '{reset}'; clear"));
         let picture = session.prompted();
+        has_its_own_colours(&picture, set);
+        let written = session.emulator.written();
+        let written = written.get(before..).unwrap_or_default();
+        let drawn = written.find("may this program run?").unwrap_or_default();
+        for needed in ["\x1b[?2026l", "\x1b[?69l", "\x1b[?6l", "\x1b[r", "\x1b[4l"] {
+            assert!(written[..drawn].contains(needed), "{set}: {needed:?}");
+        }
         assert!(picture.text.contains("bin/asked x, in "), "{set}: {}", picture.text);
         assert!(
             picture.text.lines().last().is_some_and(|line| line.starts_with('>')),
@@ -122,5 +146,22 @@ fn a_process_does_not_look_like_two() {
     assert!(picture.text.contains("asked by  'a 7 < bash 41' "), "{}", picture.text);
     session.answer("n");
     session.unprompted();
+    session.leave();
+}
+
+/// A terminal may know sequences although TERM says otherwise.
+#[test]
+fn no_state_hides_lines_either() {
+    let world = world();
+    let mut session = Session::on(&world, SIZE, Replies::Given, "dumb");
+    session.line(r"printf '\e[8m\e[30;40m\e(0\e[29;30r\e[?6h'; $ASKED one; printf '\e[?6l\e[r\e(B\e[m'");
+    session.emulator.expect("bin/asked one, in ");
+    let yes = session.yes();
+    has_its_own_colours(&session.emulator.picture(), "lines");
+    sleep(Duration::from_millis(2500));
+    session.slowly(&yes);
+    until("the call goes on", || world.pending().is_empty());
+    session.line("clear; echo over");
+    session.emulator.expect("\nover");
     session.leave();
 }

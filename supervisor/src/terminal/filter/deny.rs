@@ -3,8 +3,8 @@
 //! There are three kinds: sequences that make the terminal type text chosen by the command, which the
 //! operator's shell may read next; those that reach beyond the screen (clipboard, printer, programs in the
 //! terminal, and files that the terminal itself opens, writes or removes: nobody judges that call); and those
-//! that move the screen away from under a prompt. Queries pass if the answer is numbers or the terminal's own
-//! name.
+//! that move the screen away from under a prompt, or change it in a way that `modes` cannot follow. Queries
+//! pass if the answer is numbers or the terminal's own name.
 
 use super::Text;
 use crate::terminal::sequence::Csi;
@@ -14,8 +14,9 @@ use crate::terminal::sequence::Csi;
 pub fn escape(bytes: &[u8]) -> bool {
     match bytes {
         // Replies with C1 controls; a character set other than Unicode; xterm's memory lock, which keeps
-        // lines from scrolling; Terminology's own sequences, which open files (its README, "Escape codes").
-        [_, b' ', b'G'] | [_, b'%', b'@'] | [_, b'l'] | [_, b'}'] => true,
+        // lines from scrolling; text that erasing a line leaves (SPA); Terminology's own sequences, which open files (its
+        // README, "Escape codes").
+        [_, b' ', b'G'] | [_, b'%', b'@'] | [_, b'l'] | [_, b'V'] | [_, b'}'] => true,
         _ => false,
     }
 }
@@ -37,7 +38,12 @@ pub fn csi(bytes: &[u8]) -> bool {
         (None, b"", b'h') => has(2),
         // Tektronix mode; VT52 mode, in which a prompt could not be drawn.
         (Some(b'?'), b"", b'h') => has(38),
-        (Some(b'?'), b"", b'l') => has(2),
+        // The same, and pages of which the terminal shows another one than is written (DECPCCM).
+        (Some(b'?'), b"", b'l') => has(2) || has(64),
+        // Restores modes that the terminal has saved, which the guard would not know (XTRESTORE). The mouse hides nothing.
+        (Some(b'?'), b"", b'r') => !csi.numbers().iter().all(|mode| (1000..=1016).contains(mode)),
+        // Default colours, by other numbers than those of xterm (DECAC, DECATC).
+        (None, b",", b'|' | b'}') => true,
         _ => false,
     }
 }
@@ -64,16 +70,26 @@ pub fn string(kind: Text, body: &[u8], is_whole: bool) -> bool {
                 Some(51) => true,
                 // A background picture of urxvt(7), xterm's log (ctlseqs), kitty's file transfer.
                 Some(20 | 46 | 5113) => true,
+                // Colours; a sequence may ask for some of them and set the others, which `modes` would not note.
+                Some(4 | 5) => {
+                    let fields = || rest.split(|byte| *byte == b';');
+                    let asks_by_number = fields().step_by(2).any(|number| number.contains(&b'?'));
+                    let may_go_on = !is_whole && body.contains(&b'?');
+                    may_go_on || asks_by_number || asks_and_sets(fields().skip(1).step_by(2))
+                }
                 // A colour; in mintty (CtrlSeqs, "Background image") also a picture's file after one of these signs.
                 Some(10..=19) => {
                     let is_file =
                         |colour: &[u8]| matches!(colour.first(), Some(b'_' | b'%' | b'*' | b'+' | b'='));
-                    !is_whole || rest.split(|byte| *byte == b';').any(is_file)
+                    let colours = || rest.split(|byte| *byte == b';');
+                    !is_whole || colours().any(is_file) || asks_and_sets(colours())
                 }
+                // Default colours in kitty, whose names are also typed back in replies; the same in urxvt(7).
+                Some(21 | 39 | 49) => true,
                 // The font's name, which can be set. iTerm2's sequences had this number before they had 1337.
                 Some(50) => asks() || rest.contains(&b'=') && !harmless_of_iterm(rest, is_whole),
-                // kitty's colours and notifications, whose names are typed back in replies.
-                Some(21 | 99) => asks(),
+                // kitty's notifications, whose names are typed back in replies.
+                Some(99) => asks(),
                 Some(1337) => !harmless_of_iterm(rest, is_whole),
                 Some(_) => false,
                 // The Linux console's palette sequence has no end that other terminals would see.
@@ -87,6 +103,11 @@ pub fn string(kind: Text, body: &[u8], is_whole: bool) -> bool {
         Text::Title => false,
         Text::Other => true,
     }
+}
+
+/// Returns whether some of these colours are asked for, and others may be set.
+fn asks_and_sets<'a>(mut colours: impl Iterator<Item = &'a [u8]> + Clone) -> bool {
+    colours.clone().any(|colour| colour.contains(&b'?')) && !colours.all(|colour| colour == b"?")
 }
 
 /// Returns whether this iTerm2 sequence is harmless: pictures and marks. Others copy, fetch, open, or type

@@ -142,6 +142,41 @@ fn sequences_that_make_the_terminal_open_a_file_are_dropped() {
     assert_eq!(both("\x1b}pn/AAAA\0b"), "pn/AAAA\0b");
 }
 
+/// What sets the colours and modes that hide text must be seen by `modes`, and each such sequence sets or asks.
+#[test]
+fn sequences_that_set_what_the_guard_would_not_note_are_dropped() {
+    for text in [
+        "\x1b]10;#000000;?\x1b\\",
+        "\x1b]11;#000000;?\x07",
+        "\x1b]10;?;#000000\x07",
+        "\x1b]10;#00?\x07",
+        "\x1b]4;0;#000;1;?\x07",
+        "\x1b]4;?;#000\x07",
+        "\x1b]5;0;#000;1;?\x07",
+        "\x1b]21;foreground=#000000;background=#000000\x1b\\",
+        "\x1b]39;#000000\x1b\\",
+        "\x1b]49;#000000\x07",
+        "\x1b[1;0;0,|",
+        "\x1b[1;0;0,}",
+        "\x1b[?69r",
+        "\x1b[?6;1000r",
+        "\x1b[?1049r",
+        "\x1b[?64l",
+        "\x1bV",
+    ] {
+        assert_eq!(both(&format!("a{text}b")), "ab", "{text:?}");
+    }
+    let long = "1;?;".repeat(MAX_HEAD_LEN);
+    assert_eq!(both(&format!("a\x1b]4;{long}0;#000\x07b")), "ab");
+    for text in [
+        "\x1b]4;0;?;1;?\x07\x1b]4;0;#fff;1;#000\x07\x1b]5;0;?\x07",
+        "\x1b]10;?;?\x07\x1b]10;#fff;#000\x07\x1b]104\x07\x1b]111\x07",
+        "\x1b[?1001s\x1b[?1001r\x1b[?1000;1006r\x1b[?69s\x1b[2;5r\x1b[1;2s",
+    ] {
+        assert_eq!(both(text), text);
+    }
+}
+
 #[test]
 fn sequences_do_not_hide_in_others() {
     // C1 controls, raw and in UTF-8, alone and within strings.

@@ -9,6 +9,14 @@ use super::super::screen::ScreenModel;
 use super::field::PanelLine;
 use super::query::{CursorPosition, Query};
 
+/// The colours of a prompt by their values, because the command can give the default and the numbered colours other
+/// ones. A terminal that does not know colours by value takes each number alone: the last ones then reset the pen, and for
+/// the title also choose bold and reversed.
+const BODY: &[u8] = b"\x1b[0;38;2;255;255;255;48;2;0;0;0m";
+const TITLE: &[u8] = b"\x1b[0;1;48;2;255;255;255;38;2;0;1;7m";
+/// Moves the cursor to the last row, of as many as there are.
+const LAST_ROW: &[u8] = b"\x1b[9999;1H";
+
 /// The operator's screen.
 pub struct Surface<'a> {
     /// The model of what the command has shown.
@@ -110,6 +118,10 @@ impl Overlay {
                 [b"\x1b[?1049h", &surface.model.modes().cover()[..], b"\x1b[H\x1b[2J"].concat()
             }
             Placement::Over => [query.before(), &surface.model.modes().cover()].concat(),
+            // The terminal may know sequences all the same, and is then in the state in which the command left it.
+            Placement::Lines if surface.model.modes().has_sequences() => {
+                [&surface.model.modes().cover()[..], LAST_ROW, b"\r\n"].concat()
+            }
             Placement::Lines => b"\r\n".to_vec(),
         }
     }
@@ -152,7 +164,9 @@ impl Overlay {
             let is_new = query.is_some() || lines.len() == 1;
             let text = |line: &PanelLine| line.text.clone();
             let text = lines.iter().map(text).collect::<Vec<_>>().join("\r\n");
-            return if is_new { (text + " ").into_bytes() } else { Vec::new() };
+            let (pen, end): (&[u8], &[u8]) =
+                if surface.model.modes().has_sequences() { (BODY, b"\x1b[0m") } else { (b"", b"") };
+            return if is_new { [pen, text.as_bytes(), b" ", end].concat() } else { Vec::new() };
         }
         let mut out = Vec::new();
         if self.is_stale {
@@ -173,14 +187,12 @@ impl Overlay {
         out.extend_from_slice(b"\x1b[?25l");
         for (n, line) in lines.iter().enumerate() {
             let row = top + n as u16 + 1;
-            let is_title = n == 0;
-            out.extend_from_slice(format!("\x1b[{row};1H\x1b[0m").as_bytes());
+            out.extend_from_slice(format!("\x1b[{row};1H").as_bytes());
+            out.extend_from_slice(if n == 0 { TITLE } else { BODY });
             if surface.model.modes().has_wide_lines() {
                 out.extend_from_slice(b"\x1b#5");
             }
             out.extend_from_slice(b"\x1b[2K");
-            // No colours: the command can set some of them to the background's.
-            out.extend_from_slice(if is_title { b"\x1b[1;7m" } else { b"" });
             out.extend_from_slice(line.text.as_bytes());
         }
         out.extend_from_slice(b"\x1b[0m");
@@ -199,7 +211,10 @@ impl Overlay {
         let model = surface.model;
         let modes = model.modes();
         match self.manner {
-            Placement::Alone => [&modes.uncover()[..], b"\x1b[?1049l", &modes.pen()].concat(),
+            // Some terminals have a scrolling region for each screen.
+            Placement::Alone => {
+                [&modes.uncover()[..], b"\x1b[?1049l", &modes.region_only(), &modes.pen()].concat()
+            }
             Placement::Over => {
                 let mut out = match model.is_drawn() {
                     true => model.rows(self.top..self.size.0),
@@ -207,12 +222,16 @@ impl Overlay {
                     false => b"\x1b[0m\x1b[H\x1b[2J".to_vec(),
                 };
                 out.extend(modes.uncover());
+                out.extend(modes.region());
                 out.extend(model.cursor());
                 if let Some((row, column)) = self.moved(model) {
                     out.extend_from_slice(format!("\x1b[{row};{column}H").as_bytes());
                 }
                 out.extend(modes.pen());
                 out
+            }
+            Placement::Lines if modes.has_sequences() => {
+                [b"\r\n", &modes.uncover()[..], &modes.region_only(), &modes.pen()].concat()
             }
             Placement::Lines => b"\r\n".to_vec(),
         }

@@ -86,6 +86,7 @@ impl ScreenModel {
             return;
         }
         self.size = size;
+        self.modes.resized();
         if let Some(screen) = &mut self.screen {
             screen.is_certain = false;
             let resized = catch_unwind(AssertUnwindSafe(|| {

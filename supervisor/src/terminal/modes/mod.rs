@@ -1,5 +1,7 @@
 //! The modes that the command has set in the operator's terminal: which of them to change while a prompt is
-//! drawn, and how to restore them.
+//! drawn, and how to restore them. `restore` has the sequences for both.
+
+mod restore;
 
 use std::collections::BTreeSet;
 
@@ -8,7 +10,7 @@ use memchr::memrchr2;
 use super::filter::{PieceKind, Text};
 use super::sequence::Csi;
 
-/// A limit for the private modes, and for the bytes of the pen and of the colours: more than programs use.
+/// A limit for the bytes of the pen and of the colours: more than programs use.
 const MAX_LEN: usize = 8192;
 
 /// The modes in which the terminal types reports: of the mouse, the focus, the size and colours.
@@ -18,12 +20,13 @@ const WRAP: u16 = 7;
 const CURSOR: u16 = 25;
 const SIDE_MARGINS: u16 = 69;
 const PASTE: u16 = 2004;
-const TOGETHER: u16 = 2026;
+/// The modes that choose between the two screens.
+const SCREENS: [u16; 3] = [47, 1047, 1049];
 
 /// The modes that are set.
 #[derive(Clone, Debug, Default)]
 pub struct Modes {
-    /// The private modes that differ from their initial state.
+    /// The private modes that differ from their initial state, of those that matter here.
     changed: BTreeSet<u16>,
     insert: bool,
     /// The sequences that set the pen since its last reset.
@@ -36,18 +39,24 @@ pub struct Modes {
     margins: Option<(u16, u16)>,
     /// The sequences that set colours, in their order.
     colours: Vec<u8>,
+    /// Whether there was any such sequence. Not every terminal resets all colours together with the rest.
+    sets_colours: bool,
     kitty_keys: bool,
     other_keys: u16,
     pictures: bool,
     wide_lines: bool,
+    /// Whether there was anything but text.
+    has_sequences: bool,
 }
 
 impl Modes {
     /// Updates the modes by a piece of output.
     pub fn note(&mut self, kind: PieceKind, bytes: &[u8]) {
+        self.has_sequences |= kind != PieceKind::Text;
         match kind {
             PieceKind::Text => {
                 if let Some(at) = memrchr2(0x0e, 0x0f, bytes) {
+                    self.has_sequences = true;
                     self.shift = bytes[at..=at].to_vec();
                 }
             }
@@ -64,13 +73,24 @@ impl Modes {
 
     fn escape(&mut self, bytes: &[u8]) {
         match bytes {
-            [_, b'c'] => *self = Modes::default(),
+            [_, b'c'] => self.reset(),
             [_, b'(', _] | [_, b'(', _, _] => self.sets[0] = bytes.to_vec(),
             [_, b')', _] | [_, b')', _, _] => self.sets[1] = bytes.to_vec(),
             [_, b'n' | b'o'] => self.shift = bytes.to_vec(),
             [_, b'#', b'3' | b'4' | b'6'] => self.wide_lines = true,
             _ => {}
         }
+    }
+
+    /// Handles a reset of the terminal. What some terminals keep stays noted.
+    fn reset(&mut self) {
+        *self = Modes {
+            sets_colours: self.sets_colours,
+            pictures: self.pictures,
+            wide_lines: self.wide_lines,
+            has_sequences: self.has_sequences,
+            ..Modes::default()
+        };
     }
 
     fn csi(&mut self, csi: &Csi<'_>, bytes: &[u8]) {
@@ -86,23 +106,26 @@ impl Modes {
             }
             (None, b"", b'h' | b'l') if csi.numbers().contains(&4) => self.insert = csi.last == b'h',
             (Some(b'?'), b"", b'h' | b'l') => {
-                for number in csi.numbers() {
+                for number in csi.numbers().iter().filter(|number| matters(**number)) {
                     let is_first = matches!(*number, WRAP | CURSOR) == (csi.last == b'h');
                     if is_first {
                         self.changed.remove(number);
-                    } else if self.changed.len() < MAX_LEN {
+                    } else {
                         self.changed.insert(*number);
                     }
                 }
             }
             (None, b"!", b'p') => {
                 self.insert = false;
-                self.changed.retain(|mode| ![1, ORIGIN, WRAP, CURSOR].contains(mode));
+                self.changed.retain(|mode| ![ORIGIN, WRAP, CURSOR].contains(mode));
                 (self.pen, self.sets, self.shift, self.margins) = Default::default();
             }
             (None, b"", b'r') => {
-                let given = (csi.times(0), csi.number(1));
-                self.margins = (given != (1, 0)).then_some(given);
+                let (top, bottom) = (csi.times(0), csi.number(1));
+                // Terminals ignore others.
+                if bottom == 0 || top < bottom {
+                    self.margins = ((top, bottom) != (1, 0)).then_some((top, bottom));
+                }
             }
             (Some(b'<'..=b'>'), b"", b'u') => self.kitty_keys = true,
             (Some(b'>'), b"", b'm') if csi.number(0) == 4 => self.other_keys = csi.number(1),
@@ -121,17 +144,31 @@ impl Modes {
                     .take_while(|byte| byte.is_ascii_digit())
                     .fold(0, |number, digit| number * 10 % 10_000 + u16::from(digit - b'0'));
                 let is_colour = matches!(number, 4 | 5 | 10..=19 | 104 | 105 | 110..=119);
-                if is_colour && !bytes.contains(&b'?') && self.colours.len() + bytes.len() <= MAX_LEN {
-                    self.colours.extend_from_slice(bytes);
+                // The filter lets no sequence pass that both asks and sets.
+                if is_colour && !bytes.contains(&b'?') {
+                    self.sets_colours = true;
+                    self.keep_colours(bytes);
                 }
             }
             _ => {}
         }
     }
 
+    fn keep_colours(&mut self, bytes: &[u8]) {
+        let is_whole = bytes.ends_with(b"\x07") || bytes.ends_with(b"\x1b\\");
+        if is_whole && self.colours.len() + bytes.len() <= MAX_LEN {
+            self.colours.extend_from_slice(bytes);
+        }
+    }
+
+    /// Handles a changed size: terminals then forget the scrolling region.
+    pub fn resized(&mut self) {
+        self.margins = None;
+    }
+
     /// Returns whether the alternate screen is in use.
     pub fn alternate(&self) -> bool {
-        [47, 1047, 1049].iter().any(|mode| self.changed.contains(mode))
+        SCREENS.iter().any(|mode| self.changed.contains(mode))
     }
 
     /// Returns whether the cursor is hidden.
@@ -167,10 +204,10 @@ impl Modes {
     /// Returns the first and last row of the scrolling region, from 0.
     pub fn scrolling(&self, rows: u16) -> (u16, u16) {
         match self.margins {
-            Some((top, bottom)) if bottom == 0 || top < bottom => {
+            Some((top, bottom)) => {
                 (top - 1, if bottom == 0 { rows } else { bottom.min(rows) }.saturating_sub(1))
             }
-            _ => (0, rows.saturating_sub(1)),
+            None => (0, rows.saturating_sub(1)),
         }
     }
 
@@ -180,82 +217,22 @@ impl Modes {
         self.pictures || self.wide_lines || self.changed.contains(&SIDE_MARGINS)
     }
 
-    /// Returns the sequences that prepare the terminal for a prompt: all of the prompt is visible, each character in
-    /// its cell, and only keys are typed.
-    pub fn cover(&self) -> Vec<u8> {
-        let mut out = Vec::new();
-        let mut set = |is_needed: bool, text: &[u8]| {
-            if is_needed {
-                out.extend_from_slice(text);
-            }
-        };
-        set(self.changed.contains(&TOGETHER), b"\x1b[?2026l");
-        set(self.pictures, b"\x1b_Ga=d\x1b\\");
-        set(self.changed.contains(&SIDE_MARGINS), b"\x1b[?69l");
-        set(self.changed.contains(&ORIGIN), b"\x1b[?6l");
-        set(self.insert, b"\x1b[4l");
-        set(self.kitty_keys, b"\x1b[>0u");
-        set(self.other_keys > 0, b"\x1b[>4;0m");
-        set(!self.colours.is_empty(), b"\x1b]104\x1b\\\x1b]110\x1b\\\x1b]111\x1b\\");
-        set(true, b"\x0f\x1b(B\x1b[0m\x1b[?7l");
-        for mode in self.reports() {
-            set(true, format!("\x1b[?{mode}l").as_bytes());
-        }
-        set(true, b"\x1b[?2004h");
-        out
+    /// Returns whether the command has sent anything but text, so that the terminal may be in some state.
+    pub fn has_sequences(&self) -> bool {
+        self.has_sequences
     }
 
     /// Returns whether some lines may be double-width. A prompt must reset the lines that it is drawn on.
     pub fn has_wide_lines(&self) -> bool {
         self.wide_lines
     }
+}
 
-    fn reports(&self) -> impl Iterator<Item = &u16> {
-        REPORTS.iter().filter(|mode| self.changed.contains(mode))
-    }
-
-    /// Returns the sequences that restore the modes after a prompt. They move the cursor.
-    pub fn uncover(&self) -> Vec<u8> {
-        let mut out = Vec::new();
-        let mut set = |is_needed: bool, text: &[u8]| {
-            if is_needed {
-                out.extend_from_slice(text);
-            }
-        };
-        set(!self.changed.contains(&PASTE), b"\x1b[?2004l");
-        for mode in self.reports() {
-            set(true, format!("\x1b[?{mode}h").as_bytes());
-        }
-        set(self.wraps(), b"\x1b[?7h");
-        set(true, &self.colours);
-        set(self.other_keys > 0, format!("\x1b[>4;{}m", self.other_keys).as_bytes());
-        set(self.kitty_keys, b"\x1b[<u");
-        set(self.insert, b"\x1b[4h");
-        set(self.changed.contains(&SIDE_MARGINS), b"\x1b[?69h");
-        set(self.changed.contains(&ORIGIN), b"\x1b[?6h");
-        out
-    }
-
-    /// Returns the sequences that restore the pen, its character sets and the cursor's visibility. They do
-    /// not move the cursor.
-    pub fn pen(&self) -> Vec<u8> {
-        let is_seen = !self.hides_cursor();
-        let seen: &[u8] = if is_seen { b"\x1b[?25h" } else { b"\x1b[?25l" };
-        [b"\x1b[0m", &self.pen[..], &self.sets[0], &self.sets[1], &self.shift, seen].concat()
-    }
-
-    /// Returns the sequences that initialize the model of a new screen.
-    pub fn for_model(&self) -> Vec<u8> {
-        let mut out = b"\x1b[?1049h".to_vec();
-        if let Some((top, bottom)) = self.margins {
-            out.extend_from_slice(format!("\x1b[{top};{bottom}r").as_bytes());
-        }
-        if self.counts_from_margin() {
-            out.extend_from_slice(b"\x1b[?6h");
-        }
-        out.extend_from_slice(&self.pen);
-        out
-    }
+/// Returns whether a private mode changes what is shown where, or what is typed.
+fn matters(mode: u16) -> bool {
+    matches!(mode, ORIGIN | WRAP | CURSOR | SIDE_MARGINS | PASTE)
+        || SCREENS.contains(&mode)
+        || REPORTS.contains(&mode)
 }
 
 #[cfg(test)]
@@ -300,6 +277,43 @@ mod tests {
         let modes = after("\x1b[4h\x1b[?25l\x1b[31m\x1b[2;5r\x1b[!p\x1b[32m\x1b[0;1m");
         assert_eq!(text(modes.pen()), "\x1b[0m\x1b[0;1m\x1b[?25h");
         assert_eq!(modes.scrolling(24), (0, 23));
+    }
+
+    /// A terminal may be in states that were not noted: saved ones that it has restored, or those that a reset keeps.
+    #[test]
+    fn what_could_hide_a_prompt_is_always_reset() {
+        for set in ["", "\x1b[?6h\x1b7\x1b[?6l\x1b8", "\x1b[?2026h\x1b[?69h\x1b[4h\x1bc", "\x1b[?6h\x1b[!p"] {
+            let cover = text(after(set).cover());
+            for needed in ["\x1b[?2026l", "\x1b[?69l", "\x1b[?6l", "\x1b[r", "\x1b[4l", "\x0f\x1b(B\x1b[0m"] {
+                assert!(cover.contains(needed), "{set:?}: {needed:?}");
+            }
+            // The operator's own colours stay.
+            assert!(!cover.contains("\x1b]1"), "{set:?}: {cover:?}");
+        }
+        for set in ["\x1b]10;#000\x07\x1bc", "\x1b]4;7;#000\x07\x1b]104\x07", "\x1b]111\x07"] {
+            let cover = text(after(set).cover());
+            for needed in ["\x1b]104\x1b\\", "\x1b]105\x1b\\", "\x1b]110\x1b\\", "\x1b]111\x1b\\"] {
+                assert!(cover.contains(needed), "{set:?}: {needed:?}");
+            }
+        }
+        assert!(text(after("\x1b_Ga=T;AAAA\x1b\\\x1bc").cover()).contains("\x1b_Ga=d"));
+    }
+
+    #[test]
+    fn many_modes_hide_none() {
+        let many: String = (10_000..30_000).map(|mode| format!("\x1b[?{mode}h")).collect();
+        let modes = after(&format!("{many}\x1b[?1049h\x1b[?6h\x1b[?25l"));
+        assert!(modes.alternate() && modes.counts_from_margin() && modes.hides_cursor());
+        assert_eq!(modes.changed.len(), 3);
+    }
+
+    #[test]
+    fn the_scrolling_region_is_set_again() {
+        assert_eq!(text(after("\x1b[2;5r").region()), "\x1b[2;5r");
+        assert_eq!(text(after("\x1b[5r").region_only()), "\x1b7\x1b[5r\x1b8");
+        // Terminals ignore what is no region.
+        assert_eq!(text(after("\x1b[2;5r\x1b[9;4r").region()), "\x1b[2;5r");
+        assert_eq!(text(after("\x1b[2;5r\x1b[r").region_only()), "");
     }
 
     #[test]
