@@ -192,3 +192,22 @@ fn a_program_for_another_machine() {
     assert_ne!(ended.status, 0);
     assert_eq!(ended.guard_lines().len(), 1, "{}", ended.stderr);
 }
+
+/// The floor's right to start programs belongs to the directory that was there when the guard started.
+#[test]
+fn a_root_of_programs_that_is_made_anew_is_named() {
+    if guard_tests::lacks_floor() {
+        return guard_tests::skip("the floor is not in force");
+    }
+    let world = World::bare().policy(
+        r#"{"version": 1, "exec": {"security": "full", "ask": "off", "roots": ["/usr", "/bin", "/lib", "/lib64", "@/work/tools"]},
+            "permissions": {"filesystem": {"rules": {SYSTEM, "@/work/**": "rwx"}, "default": "---"}}}"#,
+    );
+    let line = "put() { mkdir tools; cp /bin/true tools/t; }; put; tools/t && echo first; mv tools old; put; tools/t || echo refused
+        rm -r tools; mv old tools; tools/t && echo back";
+    std::fs::create_dir(world.work().join("tools")).expect("a directory");
+    let ended = world.sh(&line.replacen("mkdir tools;", "mkdir -p tools;", 1));
+    assert_eq!(ended.stdout, "first\nrefused\nback\n", "{}", ended.stderr);
+    let named = "tools is another directory than when the guard started; start the guard anew";
+    assert!(ended.guard_lines().iter().any(|line| line.contains(named)), "{}", ended.stderr);
+}

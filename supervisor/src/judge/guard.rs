@@ -278,8 +278,9 @@ impl Guard {
             let Verdict { outcome, reason } = decide_program(&policy, exec, originals);
             verdict = Verdict { outcome, reason: reason.into_owned() };
         }
-        if verdict.outcome != Outcome::Deny && !self.floor.starts(exec.path) {
-            let reason = below_no_root(exec.path);
+        if verdict.outcome != Outcome::Deny
+            && let Some(reason) = self.refusal_of_floor(exec.path)
+        {
             let _ = self.note(caller, Operation::Exec, exec.path, exec.argv, &reason, Outcome::Deny);
             // The call is refused even if the guard only observes: the floor would refuse the program, whatever a human
             // approves.
@@ -289,6 +290,17 @@ impl Guard {
             self.deny(caller, Operation::Exec, exec.path, exec.argv, &verdict.reason)?;
         }
         Ok(verdict)
+    }
+
+    /// Why the floor does not start a program, if it does not.
+    fn refusal_of_floor(&self, program: &[u8]) -> Option<Reason<'static>> {
+        if !self.floor.starts(program) {
+            return Some(below_no_root(program));
+        }
+        let root = guard_policy::text::shown(self.floor.grants().lost_root(program)?);
+        Some(builtin(format!(
+            "{root} is another directory than when the guard started; start the guard anew"
+        )))
     }
 
     /// Reports a note to the operator about a program or file that was not denied.

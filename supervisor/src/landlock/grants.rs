@@ -179,6 +179,25 @@ impl Grants {
         self.made_at(path).filter(|grant| !grant.is_lost.load(Ordering::Relaxed))
     }
 
+    /// The root of programs around a path, if only roots are around it of which another directory has the path by now: the
+    /// kernel starts nothing there.
+    pub fn lost_root(&self, path: &[u8]) -> Option<&[u8]> {
+        let mut lost = None;
+        for root in self.roots.iter().filter(|root| moved(path, &root.path, &root.path).is_some()) {
+            let is_lost = || root.is_lost.load(Ordering::Relaxed);
+            // It may have come back.
+            let stays_lost = is_lost() && {
+                root.recheck();
+                is_lost()
+            };
+            if !stays_lost {
+                return None;
+            }
+            lost = Some(&root.path[..]);
+        }
+        lost
+    }
+
     /// The grant that was made for exactly this path.
     fn made_at(&self, path: &[u8]) -> Option<&HierarchyGrant> {
         let at = self.hierarchies.binary_search_by(|grant| grant.path.as_slice().cmp(path)).ok()?;
@@ -325,6 +344,28 @@ mod tests {
 
     fn covers(grants: &Grants, path: &Path, access: Access, reach: Target) -> bool {
         grants.cover(path.as_os_str().as_bytes(), access, reach)
+    }
+
+    #[test]
+    fn a_root_is_lost_when_another_directory_has_its_path() {
+        let directory = tempfile::tempdir().unwrap();
+        let root = directory.path().canonicalize().unwrap();
+        let (work, inner) = (root.join("work"), root.join("work/inner"));
+        std::fs::create_dir_all(&inner).unwrap();
+        let program = inner.join("x");
+        let lost = |grants: &Grants| grants.lost_root(program.as_os_str().as_bytes()).map(<[u8]>::to_vec);
+        let grants = Grants::default().with_roots(std::slice::from_ref(&work));
+        let both = Grants::default().with_roots(&[work.clone(), root.clone()]);
+        assert_eq!(lost(&grants), None);
+        std::fs::rename(&work, root.join("old")).unwrap();
+        std::fs::create_dir_all(&inner).unwrap();
+        grants.recheck();
+        assert_eq!(lost(&grants), Some(work.clone().into_os_string().into_encoded_bytes()));
+        both.recheck();
+        assert_eq!(lost(&both), None, "the root around it is in place");
+        std::fs::rename(&work, root.join("new")).unwrap();
+        std::fs::rename(root.join("old"), &work).unwrap();
+        assert_eq!(lost(&grants), None, "it has come back");
     }
 
     #[test]
