@@ -5,6 +5,9 @@ use std::io::{self, Read};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
+use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat2};
+use rustix::io::Errno;
+
 /// The largest file that is read, in bytes; any policy is smaller.
 pub const MAX_BYTES: u64 = 16 << 20;
 
@@ -23,7 +26,26 @@ pub fn read(path: &Path) -> io::Result<Vec<u8>> {
 /// # Errors
 /// The errors of [`read`].
 pub fn read_at_most(path: &Path, most: u64) -> io::Result<Vec<u8>> {
-    let file = open(path)?;
+    read_open(open(path)?, most)
+}
+
+/// Does as [`read`], and follows no symbolic link, neither at the path nor on the way to it. A link that was made after the
+/// path was found may lead to a file that somebody else may write.
+///
+/// # Errors
+/// The errors of [`read`], and a sentence if a link is met.
+pub fn read_without_links(path: &Path) -> io::Result<Vec<u8>> {
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    match openat2(CWD, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS) {
+        Ok(file) => read_open(only_regular(file.into())?, MAX_BYTES),
+        Err(Errno::LOOP) => {
+            Err(io::Error::other("a symbolic link leads to it now, and only the next start follows that"))
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn read_open(file: File, most: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     file.take(most + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > most {
@@ -37,7 +59,10 @@ pub fn read_at_most(path: &Path, most: u64) -> io::Result<Vec<u8>> {
 /// # Errors
 /// The errors of open(2), and an error if the file is not regular.
 pub fn open(path: &Path) -> io::Result<File> {
-    let file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY).open(path)?;
+    only_regular(OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY).open(path)?)
+}
+
+fn only_regular(file: File) -> io::Result<File> {
     if file.metadata()?.is_file() { Ok(file) } else { Err(io::Error::other("it is not a regular file")) }
 }
 
@@ -60,5 +85,24 @@ mod tests {
         fs::File::create(path("large")).unwrap().set_len(MAX_BYTES + 1).unwrap();
         assert!(read(&path("large")).unwrap_err().to_string().contains("larger"));
         assert_eq!(read(&path("none")).unwrap_err().kind(), io::ErrorKind::NotFound);
+    }
+
+    #[test]
+    fn no_link_is_followed_where_none_was() {
+        let directory = tempfile::tempdir().unwrap();
+        let root = directory.path().canonicalize().unwrap();
+        let path = |name: &str| root.join(name);
+        fs::create_dir(path("d")).unwrap();
+        fs::write(path("d/file"), "x").unwrap();
+        std::os::unix::fs::symlink("d", path("to-d")).unwrap();
+        std::os::unix::fs::symlink("d/file", path("link")).unwrap();
+        std::os::unix::fs::symlink("none", path("broken")).unwrap();
+        assert_eq!(read_without_links(&path("d/file")).unwrap(), b"x");
+        for linked in ["to-d/file", "link", "broken"] {
+            let error = read_without_links(&path(linked)).unwrap_err();
+            assert!(error.to_string().contains("a symbolic link leads to it now"), "{linked}: {error}");
+        }
+        assert!(read_without_links(&path("d")).unwrap_err().to_string().contains("not a regular file"));
+        assert_eq!(read_without_links(&path("none")).unwrap_err().kind(), io::ErrorKind::NotFound);
     }
 }

@@ -11,6 +11,7 @@ mod oracle;
 mod persistence;
 mod planted;
 mod read_bound;
+mod relinked;
 mod reload;
 mod safe_bins;
 mod tools;

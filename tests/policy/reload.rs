@@ -8,20 +8,20 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use guard_tests::{Ended, World, ended, is_soak, rounds, status_of, until};
 
 /// A guarded bash that runs lines as they are sent.
-struct Shell {
-    world: World,
+pub struct Shell {
+    pub world: World,
     child: Child,
     input: Option<ChildStdin>,
     output: BufReader<ChildStdout>,
 }
 
 impl Shell {
-    fn start(world: World) -> Shell {
+    pub fn start(world: World) -> Shell {
         let command = world.command();
         Shell::of(world, command)
     }
 
-    fn of(world: World, mut command: Command) -> Shell {
+    pub fn of(world: World, mut command: Command) -> Shell {
         let errors = File::create(world.root().join("stderr")).expect("a file");
         command.args(["-v", "--", "bash"]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(errors);
         let mut child = command.spawn().expect("the guard");
@@ -32,7 +32,7 @@ impl Shell {
     }
 
     /// Sends a line to run. Returns what it wrote on stdout.
-    fn run(&mut self, line: &str) -> String {
+    pub fn run(&mut self, line: &str) -> String {
         let input = self.input.as_mut().expect("it runs");
         writeln!(input, "{line}\necho :end").expect("it runs");
         let (mut all, mut line) = (String::new(), String::new());
@@ -44,7 +44,7 @@ impl Shell {
         all
     }
 
-    fn errors(&self) -> String {
+    pub fn errors(&self) -> String {
         self.world.read("stderr").expect("a file")
     }
 
@@ -60,31 +60,31 @@ impl Shell {
         number.expect("a number")
     }
 
-    fn hang_up(&self) {
+    pub fn hang_up(&self) {
         let done = Command::new("kill").args(["-HUP", &self.supervisor()]).status().expect("kill");
         assert!(done.success());
     }
 
     /// Returns the lines of the audit log about changes of the policy.
-    fn changes(&self) -> Vec<serde_json::Value> {
+    pub fn changes(&self) -> Vec<serde_json::Value> {
         self.world.audit().into_iter().filter(|line| line["operation"] == "reload").collect()
     }
 
     /// Waits for the log line of the `count`th change. Returns whether the change is in force, and its text.
-    fn change(&self, count: usize) -> (bool, String) {
+    pub fn change(&self, count: usize) -> (bool, String) {
         until("the policy is read again", || self.changes().len() >= count);
         let change = &self.changes()[count - 1];
         (change["applied"].as_bool().expect("a truth"), change["text"].as_str().expect("text").to_owned())
     }
 
-    fn end(mut self) -> (i32, String) {
+    pub fn end(mut self) -> (i32, String) {
         drop(self.input.take());
         (status_of(&mut self.child), self.errors())
     }
 }
 
 /// Returns a policy that denies one name in the workspace.
-fn denying(world: &World, name: &str) -> String {
+pub fn denying(world: &World, name: &str) -> String {
     format!(
         r#"{{"version": 1, "exec": {{"security": "full", "ask": "off"}}, "permissions": {{"filesystem": {{
             "rules": {{"/**": "rwx"}}, "deny": ["{}/work/{name}"], "default": "rwx"}}}}}}"#,

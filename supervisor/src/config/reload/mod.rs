@@ -78,6 +78,8 @@ struct PolicyReader {
     source: PolicySource,
     /// The text read last: an invalid text is reported only once.
     seen: Option<Vec<u8>>,
+    /// Why the text could not be read when that was reported last, for the same reason.
+    unread: Option<String>,
     /// The stores' contents read last, for the same reason.
     seen_stores: [Option<Vec<u8>>; 3],
     /// The stamps of the stores' files at the last read; `None` if they must be read again.
@@ -105,6 +107,7 @@ impl Reload {
         let reader = PolicyReader {
             source,
             seen,
+            unread: None,
             seen_stores,
             stamps,
             current,
@@ -205,8 +208,12 @@ impl PolicyReader {
     /// Returns the text of guard.json if it has changed, or if the operator asked for a reload.
     fn new_text(&mut self, wake: ReloadCause) -> Option<Vec<u8>> {
         let is_asked = wake == ReloadCause::Asked;
-        let gone = match config::read(&self.source.paths, guard_openclaw::plain_file::read) {
-            Ok(Some(text)) => return Some(text).filter(|text| is_asked || self.seen.as_ref() != Some(text)),
+        // A link that was made since the start may lead to a file that the tree writes.
+        let gone = match config::read(&self.source.paths, guard_openclaw::plain_file::read_without_links) {
+            Ok(Some(text)) => {
+                self.unread = None;
+                return Some(text).filter(|text| is_asked || self.seen.as_ref() != Some(text));
+            }
             Ok(None) if self.source.text.is_none() => {
                 if is_asked {
                     let path = shown_path(&self.source.paths);
@@ -214,15 +221,18 @@ impl PolicyReader {
                         format!("openclaw-guard: there is no {path}; the built-in policy stays in force");
                     self.reporter.notice(line);
                 }
+                self.unread = None;
                 return None;
             }
             // A removed policy does not mean that the built-in one should apply.
             Ok(None) => format!("{} is gone", shown_path(&self.source.paths)),
             Err(error) => error.to_string(),
         };
-        // Reported once: `seen` is empty from here on.
-        if self.seen.take().is_some() || is_asked {
+        // Reported once. What comes back counts as new.
+        self.seen = None;
+        if is_asked || self.unread.as_ref() != Some(&gone) {
             self.refuse(&gone, &self.source.paths.policy_file);
+            self.unread = Some(gone);
         }
         None
     }
