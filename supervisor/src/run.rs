@@ -20,6 +20,7 @@ use guard_shim::landlock::{LandlockStatus, RulesetError};
 
 use crate::audit::{self, AuditLog, Journal, Writer};
 use crate::config::environment::{self, candidates};
+use crate::config::followed_names::{Followed, FollowedNames};
 use crate::config::options::{LogTo, Options, ProfileChoice, Tier};
 use crate::config::profile::{self, FoundProfile};
 use crate::config::reload::PolicySource;
@@ -165,7 +166,7 @@ fn start(
         Session::Recorded(proxy, recorder) => (proxy, Vec::new(), Some(recorder)),
     };
     may_trace()?;
-    let StartPolicy { mut policy, text, stores, profile } = find_policy(options, &mut paths, name)?;
+    let StartPolicy { mut policy, text, stores, followed, profile } = find_policy(options, &mut paths, name)?;
     if let Some(enclosure) = paths.enclosure() {
         grants_enclosed(&policy, enclosure)?;
     }
@@ -233,7 +234,13 @@ fn start(
         lifeline,
         session: SessionSettings {
             policy,
-            source: PolicySource { options: options.clone(), paths, text, stores },
+            source: PolicySource {
+                options: options.clone(),
+                paths,
+                text,
+                stores,
+                followed: Followed::new(followed),
+            },
             floor: floor.plan,
             audit,
             proxy,
@@ -255,6 +262,8 @@ struct StartPolicy {
     /// The contents of guard.json, if there is one.
     text: Option<Vec<u8>>,
     stores: Stores,
+    /// What the policy was compiled through.
+    followed: FollowedNames,
     /// What was found of a profile for the command.
     profile: FoundProfile,
 }
@@ -265,22 +274,23 @@ fn find_policy(options: &Options, paths: &mut Paths, name: &OsStr) -> Result<Sta
     let mut stores = Stores::load(&paths.state_directory);
     config::settle_projects(options, paths)?;
     config::settle_workspace(options, paths, text.as_deref(), &stores);
-    let compile =
-        |paths: &Paths, stores: &Stores| config::compile(options, paths, Disk::Used, text.as_deref(), stores);
-    let mut policy = compile(paths, &stores)?;
+    let compile = |paths: &Paths, stores: &Stores| {
+        config::compile_followed(options, paths, Disk::Used, text.as_deref(), stores)
+    };
+    let (mut policy, mut followed) = compile(paths, &stores)?;
     let profile = profile::find(options, paths, name, &policy);
     if profile.lay_over(paths) {
-        policy = compile(paths, &stores)?;
+        (policy, followed) = compile(paths, &stores)?;
     }
     if policy.approvals().gateway().admin() {
         let asked = gateway::ask_first(&policy, &paths.state_directory);
         stores.gateways = approvals_store::load_gateways(&paths.state_directory);
-        policy = compile(paths, &stores)?;
+        (policy, followed) = compile(paths, &stores)?;
         if let Err(why) = asked {
             eprintln!("openclaw-guard: {}", shown(why.to_string().as_bytes()));
         }
     }
-    Ok(StartPolicy { policy, text, stores, profile })
+    Ok(StartPolicy { policy, text, stores, followed, profile })
 }
 
 /// Builds the Landlock floor for the command.

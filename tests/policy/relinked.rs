@@ -4,15 +4,118 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::time::Duration;
 
-use guard_tests::{World, until};
+use guard_tests::{World, ended, until};
 
 use crate::reload::{Shell, denying};
+
+/// Puts another link in the place of what is at a path, in one step.
+fn relink(shell: &Shell, target: &str, path: &str) {
+    let new = shell.world.root().join("new-link");
+    symlink(target, &new).expect("a link");
+    fs::rename(new, shell.world.root().join(path)).expect("a rename");
+}
 
 /// Moves what is at a path, and leaves a link to it, as the operator does with `mv` and `ln -s`.
 fn move_behind_link(shell: &Shell, path: &str, to: &str) {
     let at = |path: &str| shell.world.root().join(path);
     fs::rename(at(path), at(to)).expect("a rename");
     symlink(at(to), at(path)).expect("a link");
+}
+
+/// Waits until the tree can no longer read a file in its directory.
+fn closes(shell: &mut Shell, file: &str) {
+    until("it is denied", || shell.run(&format!("cat {file}")).is_empty());
+}
+
+/// A world whose policy denies one name in the workspace, with files to read.
+fn denied(name: &str, files: &[&str]) -> World {
+    let world = World::bare();
+    files.iter().for_each(|file| drop(world.write(file, "told\n")));
+    let text = denying(&world, name);
+    world.policy(&text)
+}
+
+#[test]
+fn a_denial_follows_a_link_that_is_turned() {
+    let world = denied("current/secret", &["work/releases/1/secret", "work/releases/2/secret"]);
+    symlink("releases/1", world.work().join("current")).expect("a link");
+    let mut shell = Shell::start(world);
+    assert_eq!(shell.run("cat current/secret releases/1/secret"), "");
+    relink(&shell, "releases/2", "work/current");
+    closes(&mut shell, "current/secret");
+    assert_eq!(shell.run("cat releases/2/secret"), "");
+    let (applied, _) = shell.change(1);
+    assert!(applied && shell.errors().contains("work/current leads elsewhere now"), "{}", shell.errors());
+    // It is compiled once for each change.
+    std::thread::sleep(Duration::from_millis(2500));
+    assert_eq!(shell.changes().len(), 1);
+    assert_eq!(shell.end().0, 0);
+}
+
+#[test]
+fn a_denial_follows_what_moves_behind_a_link() {
+    for (name, file, from, to) in [
+        ("vault", "work/vault/key", "work/vault", "work/vault-2026"),
+        ("conf/secret", "work/conf/secret", "work/conf", "work/conf.v1"),
+        ("secret", "work/secret", "work/secret", "work/dotfiles"),
+    ] {
+        let mut shell = Shell::start(denied(name, &[file]));
+        let file = file.strip_prefix("work/").expect("in the workspace");
+        assert_eq!(shell.run(&format!("cat {file}")), "");
+        move_behind_link(&shell, from, to);
+        closes(&mut shell, file);
+        assert_eq!(shell.run(&format!("echo more >> {file} && echo wrote")), "", "{name}");
+        shell.end();
+    }
+}
+
+/// Nothing was at the path when the tree started.
+#[test]
+fn a_denial_follows_a_link_in_a_directory_that_comes_later() {
+    let mut shell = Shell::start(denied("later/vault/key", &["work/elsewhere/key"]));
+    assert_eq!(shell.run("cat elsewhere/key"), "told\n");
+    fs::create_dir(shell.world.work().join("later")).expect("a directory");
+    std::thread::sleep(Duration::from_millis(2500));
+    relink(&shell, "../elsewhere", "work/later/vault");
+    closes(&mut shell, "later/vault/key");
+    shell.end();
+}
+
+#[test]
+fn a_program_that_may_not_start_is_the_one_behind_the_link() {
+    let world = World::bare().policy(
+        r#"{"version": 1, "exec": {"security": "full", "ask": "off"}, "permissions": {"persistence": false, "filesystem": {
+            "rules": {"/**": "rwx", "@/tools/current/danger": "---"}, "default": "rwx"}}}"#,
+    );
+    for version in ["1", "2"] {
+        let directory = world.root().join("tools").join(version);
+        fs::create_dir_all(&directory).expect("a directory");
+        fs::copy("/bin/echo", directory.join("danger")).expect("a program");
+    }
+    symlink("1", world.root().join("tools/current")).expect("a link");
+    let mut shell = Shell::start(world);
+    assert_eq!(shell.run("../tools/current/danger ran"), "");
+    relink(&shell, "2", "tools/current");
+    until("it is denied", || shell.run("../tools/current/danger ran").is_empty());
+    shell.end();
+}
+
+#[test]
+fn a_directory_of_path_is_protected_where_its_link_leads() {
+    let world = World::open().with_persistence(true);
+    for version in ["v1", "v2"] {
+        fs::create_dir_all(world.root().join(version).join("bin")).expect("a directory");
+    }
+    symlink("v1", world.root().join("now")).expect("a link");
+    let mut command = world.command();
+    let path = std::env::var("PATH").expect("a path");
+    command.env("PATH", format!("{}:{path}", world.root().join("now/bin").display()));
+    let mut shell = Shell::of(world, command);
+    let plant = "echo x > ../now/bin/tool && rm ../now/bin/tool && echo planted";
+    assert_eq!(shell.run(plant), "");
+    relink(&shell, "v2", "now");
+    until("it is protected", || shell.run(plant).is_empty());
+    shell.end();
 }
 
 /// The tree writes the policy by the name that was denied to it, as soon as that leads to where it may write.
@@ -26,6 +129,9 @@ fn takes_over(shell: &mut Shell, name: &str) {
     shell.hang_up();
     until("it is told", || shell.errors().contains("a symbolic link leads to it now"));
     assert_eq!(shell.run("cat secret"), "", "{}", shell.errors());
+    // By now, the file is denied where it is.
+    let wrote = shell.run(&format!("cat own.json > {name} && echo wrote; cat {name}"));
+    assert_eq!(wrote, "", "{}", shell.errors());
 }
 
 #[test]
@@ -65,5 +171,30 @@ fn a_link_to_a_first_policy_waits_for_the_next_start() {
     until("it is told", || shell.errors().contains("a symbolic link leads to it now"));
     let (applied, said) = shell.change(1);
     assert!(!applied && said.contains("only the next start follows"), "{said}");
+    shell.end();
+}
+
+#[test]
+fn where_the_kernel_decides_a_denial_cannot_follow_and_a_line_says_so() {
+    let mut world = World::bare().policy(
+        r#"{"version": 1, "exec": {"security": "full", "ask": "off", "roots": ["/usr"]}, "permissions": {"base": false,
+            "persistence": false, "filesystem": {"rules": {"/usr/**": "r-x", "/etc/**": "r--", "/dev/null": "rw-",
+            "@/work/**": "rw-"}, "deny": ["@/secret"], "default": "---"}}}"#,
+    );
+    world.set_tiers("broker,floored,kernel");
+    let shown = ended(world.command().args(["policy", "show", "--tiers", "--json"])).stdout;
+    let shown: serde_json::Value = serde_json::from_str(&shown).expect("JSON");
+    if shown["classes"]["read"]["exact"] != true {
+        guard_tests::skip("this kernel leaves no reads to Landlock");
+        return;
+    }
+    world.write("secret", "told\n");
+    let shell = Shell::start(world);
+    move_behind_link(&shell, "secret", "work/dotfiles");
+    let (applied, said) = shell.change(1);
+    assert!(!applied && said.contains("/secret leads elsewhere now, and the policy cannot follow"), "{said}");
+    assert!(said.contains("the kernel already grants"), "{said}");
+    std::thread::sleep(Duration::from_millis(2500));
+    assert_eq!(shell.changes().len(), 1, "it is not tried again and again");
     shell.end();
 }

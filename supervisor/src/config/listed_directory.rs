@@ -51,12 +51,16 @@ pub struct ListedDirectories {
 
 /// The directory cannot be searched.
 #[derive(Debug)]
-struct Shut;
+pub struct Shut;
 
+/// The names that were looked up in one directory.
 #[derive(Debug, Default)]
-struct DirectoryNames {
+pub struct DirectoryNames {
     looked_up: HashMap<Vec<u8>, Name>,
     listing: NamesListing,
+    /// The names that the listing does not have, each with a slash at its end: a start asks for thousands, so none of them
+    /// gets memory of its own.
+    unlisted: Vec<u8>,
 }
 
 #[derive(Debug, Default)]
@@ -91,11 +95,19 @@ impl ListedDirectories {
     pub fn shut(&self) -> Option<&[u8]> {
         self.shut.as_deref()
     }
+
+    /// Returns each directory in which a name was looked up, with the names and what they were.
+    pub fn into_names(self) -> impl Iterator<Item = (Vec<u8>, HashMap<Vec<u8>, Name>)> {
+        self.directories.into_iter().map(|(path, names)| (path, names.into_names()))
+    }
 }
 
 impl DirectoryNames {
-    /// An error means that the directory cannot be searched.
-    fn read(&mut self, path: &[u8], name: &[u8]) -> Result<Name, Shut> {
+    /// Returns what is at a name of this directory. Always call it with the same directory.
+    ///
+    /// # Errors
+    /// If the directory cannot be searched.
+    pub fn read(&mut self, path: &[u8], name: &[u8]) -> Result<Name, Shut> {
         if let Some(found) = self.looked_up.get(name) {
             return Ok(found.clone());
         }
@@ -106,11 +118,21 @@ impl DirectoryNames {
             && name.is_ascii()
             && !names.contains(&*name.to_ascii_lowercase())
         {
+            self.unlisted.extend_from_slice(name);
+            self.unlisted.push(b'/');
             return Ok(Name::Missing);
         }
         let found = looked_up(&[path, name].join(&b'/'))?;
         self.looked_up.insert(name.to_vec(), found.clone());
         Ok(found)
+    }
+
+    fn into_names(self) -> HashMap<Vec<u8>, Name> {
+        let mut names = self.looked_up;
+        for name in self.unlisted.split(|byte| *byte == b'/').filter(|name| !name.is_empty()) {
+            names.entry(name.to_vec()).or_insert(Name::Missing);
+        }
+        names
     }
 }
 

@@ -4,6 +4,7 @@ pub(crate) mod agent_settings;
 pub mod answered_writes;
 pub mod environment;
 mod files_of_runs;
+pub mod followed_names;
 mod git_config;
 pub(crate) mod git_named_paths;
 pub(crate) mod git_repositories;
@@ -40,6 +41,7 @@ use guard_policy::{
 };
 use serde_json::json;
 
+use crate::config::followed_names::FollowedNames;
 use crate::config::options::Options;
 use crate::config::realpath::Links;
 
@@ -212,6 +214,20 @@ pub fn compile(
     text: Option<&[u8]>,
     stores: &Stores,
 ) -> Result<Policy, SetupError> {
+    compile_followed(options, paths, disk, text, stores).map(|(policy, _)| policy)
+}
+
+/// As [`compile`], and returns what was found on the way to the paths of the policy.
+///
+/// # Errors
+/// As [`compile`].
+pub fn compile_followed(
+    options: &Options,
+    paths: &Paths,
+    disk: Disk,
+    text: Option<&[u8]>,
+    stores: &Stores,
+) -> Result<(Policy, FollowedNames), SetupError> {
     let overrides = overrides(options)?;
     let text = text
         .map(|text| str::from_utf8(text).map_err(|_| SetupError::NotText { path: paths.policy.clone() }))
@@ -227,7 +243,8 @@ pub fn compile(
         }
         (None, Disk::Unused) => &Vec::new(),
     };
-    let compiled = with_host(paths, disk, document.as_ref(), stores, |host| match &document {
+    let links = Links::default();
+    let compiled = with_host(&links, paths, disk, document.as_ref(), stores, |host| match &document {
         Some(document) => {
             // A project's file does not decide which directory is the workspace.
             let mut host = host;
@@ -240,22 +257,22 @@ pub fn compile(
         }
         None => Ok(Policy::without_file(&options.agent, &Host { projects, ..host }, &overrides)),
     });
-    compiled?
+    Ok((compiled??, FollowedNames::new(links)))
 }
 
-/// Calls `ask` with the host as it is for a document. The host has no workspace yet.
+/// Calls `ask` with the host as it is for a document. The host has no workspace yet. Names are looked up in `links`.
 ///
 /// # Errors
 /// If something was looked up behind a directory of this user's that cannot be searched.
 fn with_host<T>(
+    links: &Links,
     paths: &Paths,
     disk: Disk,
     document: Option<&Document>,
     stores: &Stores,
     ask: impl FnOnce(Host<'_>) -> T,
 ) -> Result<T, SetupError> {
-    let links = Links::default();
-    let resolve = |path: &[u8]| resolved(&links, path);
+    let resolve = |path: &[u8]| resolved(links, path);
     let unresolved = |_: &[u8]| None;
     let trail = |path: &[u8]| links.trail(path);
     let as_written = |path: &[u8]| vec![path.to_vec()];
@@ -333,7 +350,7 @@ pub fn settle_workspace(options: &Options, paths: &mut Paths, text: Option<&[u8]
     let document = text.and_then(|text| Document::parse("", text).ok());
     let workspace = match document.filter(Document::names_workspace) {
         Some(document) => {
-            let found = with_host(paths, Disk::Used, Some(&document), stores, |host| {
+            let found = with_host(&Links::default(), paths, Disk::Used, Some(&document), stores, |host| {
                 workspace_of(options, paths, &document, &host, &Overrides::default())
             });
             // What cannot be looked up is reported when the policy is compiled.

@@ -66,6 +66,11 @@ impl Links {
         self.resolve(path, Missing::Ends).map(|trail| trail.end)
     }
 
+    /// Returns the names that were looked up.
+    pub(super) fn into_directories(self) -> ListedDirectories {
+        self.directories.into_inner()
+    }
+
     /// Returns the first directory or file that kept something from being found, by its mode if it is this user's, or for a
     /// reason that may pass. A guarded program may have changed the mode, and another may change it back during the next run.
     pub fn shut(&self) -> Option<Shut> {

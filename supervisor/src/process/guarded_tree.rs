@@ -130,7 +130,7 @@ pub fn guard_tree(
     let StartingCommand { name, argv, kill_on_exit, has_leader, ours, reaper, mut from_reaper } = command;
     let FrontLinks { front, from_front, jobs: _, prompt: link, screen, outside } = links;
     let priorities = become_supervisor().map_err(cannot("set up the supervisor"))?;
-    let watch = Watch::open(source.files());
+    let watch = Watch::open(source.files(), source.followed.clone());
 
     let leader = has_leader.then(|| receive_leader(&mut from_reaper)).transpose()?;
     // Does as much as possible while the child is still setting up its filter.

@@ -4,8 +4,10 @@
 //! SIGHUP. A valid policy applies to the calls that come in afterwards; an invalid one changes nothing. Before a human
 //! is asked, a worker has the stores read again ([`Reload::catch_up`]): another guard may just have saved the answer.
 //! The tree cannot trigger or fake a reload: it may not write the files, replace a directory on their real paths, or
-//! signal the supervisor.
+//! signal the supervisor. The text in force is compiled again when a path of it leads elsewhere (`elsewhere.rs`). The tree can
+//! cause that by links of its own, which no rule follows.
 
+mod elsewhere;
 pub(super) mod stamp;
 #[cfg(test)]
 mod tests;
@@ -30,6 +32,7 @@ pub use watch::Watch;
 
 use crate::audit::PolicyChange;
 use crate::audit::report::Reporter;
+use crate::config::followed_names::Followed;
 use crate::config::options::Options;
 use crate::config::paths::KnownRuns;
 use crate::config::{self, Disk, Paths, SetupError, files_of_runs, workspace_record};
@@ -49,6 +52,8 @@ pub struct PolicySource {
     pub text: Option<Vec<u8>>,
     /// The approvals stores in force.
     pub stores: Stores,
+    /// What the policy in force was compiled through.
+    pub followed: Followed,
 }
 
 impl PolicySource {
@@ -80,6 +85,8 @@ struct PolicyReader {
     seen: Option<Vec<u8>>,
     /// Why the text could not be read when that was reported last, for the same reason.
     unread: Option<String>,
+    /// Why the policy did not follow where its paths lead when that was reported last.
+    unfollowed: Option<String>,
     /// The stores' contents read last, for the same reason.
     seen_stores: [Option<Vec<u8>>; 3],
     /// The stamps of the stores' files at the last read; `None` if they must be read again.
@@ -108,6 +115,7 @@ impl Reload {
             source,
             seen,
             unread: None,
+            unfollowed: None,
             seen_stores,
             stamps,
             current,
@@ -166,6 +174,12 @@ impl Reload {
 
 impl PolicyReader {
     fn check(&mut self, wake: ReloadCause) {
+        self.check_files(wake);
+        // If the files have brought another policy, it follows already.
+        self.follow();
+    }
+
+    fn check_files(&mut self, wake: ReloadCause) {
         let text = self.new_text(wake);
         let mut stores = self.new_stores(wake);
         // Another guard may have started. Its policy or log may be where this tree may write, or its tree may write
@@ -175,7 +189,7 @@ impl PolicyReader {
             stores = Some(self.source.stores.clone());
         }
         // A policy that makes the compiler panic counts as invalid, and is not tried again.
-        let error = match caught(|| self.apply(text.clone(), stores.clone())) {
+        let error = match caught(|| self.apply(text.clone(), stores.clone(), None)) {
             Ok(Ok(())) => return,
             Ok(Err(error)) => first(&error),
             Err(fault) => fault.to_string(),
@@ -188,7 +202,7 @@ impl PolicyReader {
         self.seen = text;
         self.refuse(&error, &self.source.paths.policy_file);
         // The text in force compiles with any store.
-        if self.apply(None, stores).is_err() {
+        if self.apply(None, stores, None).is_err() {
             self.forget_runs(known_runs);
         }
     }
@@ -202,7 +216,7 @@ impl PolicyReader {
 
     fn reload_stores(&mut self, wake: ReloadCause) {
         let stores = self.new_stores(wake);
-        let _ = self.apply(None, stores);
+        let _ = self.apply(None, stores, None);
     }
 
     /// Returns the text of guard.json if it has changed, or if the operator asked for a reload.
@@ -333,21 +347,27 @@ impl PolicyReader {
         }
     }
 
-    /// Puts new text, new stores or both in force. The caller has read them.
-    fn apply(&mut self, text: Option<Vec<u8>>, stores: Option<Stores>) -> Result<(), SetupError> {
+    /// Puts new text, new stores or both in force. The caller has read them. `elsewhere` is a name for which nothing but a
+    /// path of the policy leads elsewhere.
+    fn apply(
+        &mut self,
+        text: Option<Vec<u8>>,
+        stores: Option<Stores>,
+        elsewhere: Option<&Path>,
+    ) -> Result<(), SetupError> {
         if (text.is_none() && stores.is_none()) || self.is_over.load(Ordering::SeqCst) {
             return Ok(());
         }
         let PolicySource { options, paths, .. } = &self.source;
         let now = text.as_deref().or(self.source.text.as_deref());
         let mut beside = stores.unwrap_or_else(|| self.source.stores.clone());
-        let compile = |beside: &Stores| config::compile(options, paths, Disk::Used, now, beside);
-        let mut policy = compile(&beside)?;
+        let compile = |beside: &Stores| config::compile_followed(options, paths, Disk::Used, now, beside);
+        let (mut policy, mut followed) = compile(&beside)?;
         if text.is_some() && policy.approvals().gateway().admin() {
             // The gateway's approvals must apply from the first call on, so they are fetched before.
             let asked = gateway::ask_first(&policy, &paths.state_directory);
             beside.gateways = approvals_store::load_gateways(&paths.state_directory);
-            policy = compile(&beside)?;
+            (policy, followed) = compile(&beside)?;
             if let Err(why) = asked {
                 self.reporter.problem(format!("openclaw-guard: {}", shown(why.to_string().as_bytes())));
             }
@@ -365,7 +385,7 @@ impl PolicyReader {
         // The guard's own store changes when a human answers: that needs no message.
         let is_theirs = beside.openclaw != self.source.stores.openclaw;
         let is_gateways = beside.gateways != self.source.stores.gateways;
-        let is_answer = text.is_none() && !is_theirs && !is_gateways;
+        let is_answer = text.is_none() && elsewhere.is_none() && !is_theirs && !is_gateways;
         if let Some(approvals) = before.approvals() {
             approvals.manager().configure(Settings::from_policy(&policy));
         }
@@ -375,9 +395,11 @@ impl PolicyReader {
         if let Some(problem) = config::record_workspace(options, paths, &policy)? {
             self.reporter.problem(format!("openclaw-guard: {problem}"));
         }
+        self.source.followed.set(followed);
         self.current.update(|before| before.under(policy));
         self.current.guard().keep_answers();
         let file = match text {
+            None if let Some(name) = elsewhere => name.to_owned(),
             Some(text) => {
                 self.seen = Some(text.clone());
                 self.source.text = Some(text);
@@ -391,7 +413,8 @@ impl PolicyReader {
         if is_new {
             if !is_answer {
                 let path = shown(file.as_os_str().as_bytes());
-                self.reporter.notice(format!("openclaw-guard: {path} was read again and is in force"));
+                let read = || format!("openclaw-guard: {path} was read again and is in force");
+                self.reporter.notice(elsewhere.map_or_else(read, elsewhere::followed));
             }
             for line in &lines {
                 self.reporter.notice(format!("openclaw-guard: {}", shown(line.as_bytes())));

@@ -56,7 +56,8 @@ impl ReloadFixture {
         let stores = Stores::load(&paths.state_directory);
         let text = Some(policy.as_bytes().to_vec());
         let state = paths.state_directory.clone();
-        let policy = config::compile(&options, &paths, Disk::Used, text.as_deref(), &stores).unwrap();
+        let compiled = config::compile_followed(&options, &paths, Disk::Used, text.as_deref(), &stores);
+        let (policy, followed) = compiled.unwrap();
         let tree = Tree { reaper: 1, supervisor: 1, front: 1, leader: None };
         let manner = ReportOptions::default();
         let context = Context::default();
@@ -72,7 +73,7 @@ impl ReloadFixture {
             ProgramStarts::default(),
         );
         let current = Arc::new(Current::new(guard));
-        let source = PolicySource { options, paths, text, stores };
+        let source = PolicySource { options, paths, text, stores, followed: Followed::new(followed) };
         let sync_thread = SyncThread::new(state, Arc::new(|_| false), Arc::new(|_| {}));
         let reload = Reload::new(source, Arc::clone(&current), reporter, sync_thread);
         current.read_again_by({

@@ -13,6 +13,7 @@ use nix::sys::signalfd::{SfdFlags, SignalFd};
 use rustix::fs::inotify::{self, CreateFlags, ReadFlags, WatchFlags};
 
 use super::stamp::Stamp;
+use crate::config::followed_names::Followed;
 
 /// How long to wait before a changed file is read.
 #[derive(Clone, Copy, Debug)]
@@ -29,6 +30,9 @@ const RETRY_INTERVAL: Duration = Duration::from_millis(10);
 /// How often the files are compared with what they were. Events alone are not enough: a directory above may be moved or
 /// replaced, all inotify instances may be taken, and some file systems report nothing.
 const STAMP_INTERVAL: Duration = Duration::from_secs(1);
+/// How often the names are compared through which the policy was compiled. The tree may change some of them all the time, and
+/// with it compiles the policy at most so often.
+const FOLLOWED_INTERVAL: Duration = Duration::from_secs(1);
 /// How often the files are compared before there are events.
 const EARLY_INTERVAL: Duration = Duration::from_millis(50);
 /// When the kernel is asked for events. It takes up to 20 ms to close an inotify instance, and the end of a short
@@ -55,6 +59,10 @@ pub struct Watch {
     events_due: Option<Instant>,
     files: Vec<PathBuf>,
     stamps: Vec<Stamp>,
+    /// What the policy in force was compiled through.
+    followed: Followed,
+    /// When that is compared next.
+    followed_due: Instant,
     pace: Pace,
     /// Whether files were not yet settled when [`Watch::next`] returned last.
     changing: bool,
@@ -65,14 +73,16 @@ impl Watch {
     /// They need not exist.
     ///
     /// Call this before any other thread starts: the signal must be blocked in all threads.
-    pub fn open(files: Vec<PathBuf>) -> Watch {
+    pub fn open(files: Vec<PathBuf>, followed: Followed) -> Watch {
         let set = SigSet::from_iter([Signal::SIGHUP]);
         let held = sigprocmask(SigmaskHow::SIG_BLOCK, Some(&set), None);
         let flags = SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK;
         let hangups = held.and_then(|()| SignalFd::with_flags(&set, flags)).ok();
         let stamps = files.iter().map(|file| Stamp::read(file)).collect();
         let events_due = Some(Instant::now() + EVENTS_DELAY);
-        Watch { hangups, changes: None, events_due, files, stamps, pace: PACE, changing: false }
+        let followed_due = Instant::now() + FOLLOWED_INTERVAL;
+        let (changes, pace, changing) = (None, PACE, false);
+        Watch { hangups, changes, events_due, files, stamps, followed, followed_due, pace, changing }
     }
 
     /// Opens the events once they are due. Returns how long to wait for one before the files are compared.
@@ -86,7 +96,11 @@ impl Watch {
                 // A file may have changed since the files were compared last.
                 Duration::ZERO
             }
-            None => STAMP_INTERVAL,
+            None => {
+                // poll(2) waits for whole milliseconds, and must not wake before the names are due.
+                let due = self.followed_due.saturating_duration_since(Instant::now());
+                STAMP_INTERVAL.min(due + Duration::from_millis(1))
+            }
         }
     }
 
@@ -173,7 +187,7 @@ impl Watch {
         asked
     }
 
-    /// Whether a file was written, or is another one than at the last call.
+    /// Whether a file was written, is another one than at the last call, or the policy's paths lead elsewhere.
     fn has_changed(&mut self) -> bool {
         let was_written = self.has_events();
         let stamps: Vec<Stamp> = self.files.iter().map(|file| Stamp::read(file)).collect();
@@ -183,7 +197,19 @@ impl Watch {
             // The directory may have been replaced as well.
             self.attend();
         }
-        was_written || is_other
+        // Always compared, because each comparison is with the one before.
+        let leads_elsewhere = self.leads_elsewhere();
+        was_written || is_other || leads_elsewhere
+    }
+
+    /// Whether a path of the policy leads elsewhere than before.
+    fn leads_elsewhere(&mut self) -> bool {
+        let now = Instant::now();
+        if now < self.followed_due {
+            return false;
+        }
+        self.followed_due = now + FOLLOWED_INTERVAL;
+        self.followed.look()
     }
 
     /// Reads the pending events. Returns whether one concerns a file. On a file system with a coarse clock, a write may
@@ -218,7 +244,18 @@ mod tests {
         let changes = inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK).ok();
         let stamps = vec![Stamp::read(&file)];
         let (files, pace) = (vec![file], UNHURRIED);
-        let watch = Watch { hangups: None, changes, events_due: None, files, stamps, pace, changing: false };
+        let (followed, followed_due) = (Followed::default(), Instant::now());
+        let watch = Watch {
+            hangups: None,
+            changes,
+            events_due: None,
+            files,
+            stamps,
+            followed,
+            followed_due,
+            pace,
+            changing: false,
+        };
         watch.attend();
         watch
     }
