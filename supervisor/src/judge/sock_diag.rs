@@ -3,11 +3,11 @@
 //! The tables in /proc/net are made in parts, and a part begins after as many sockets as came before: a socket is left out
 //! if enough of the others are closed meanwhile, which the tree can arrange. An answer of sock_diag is made in one pass.
 
+use std::os::fd::OwnedFd;
+
 use rustix::io::Errno;
 use rustix::net::netlink::{SOCK_DIAG, SocketAddrNetlink};
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType};
-
-use std::os::fd::OwnedFd;
 
 /// Every state of a socket.
 pub(super) const ANY_STATE: u32 = u32::MAX;
@@ -70,10 +70,8 @@ fn half(bytes: &[u8], at: usize) -> Option<u16> {
 pub(super) fn ask<T>(question: &[u8], read: impl FnOnce(SocketAnswer<'_>) -> Option<T>) -> Result<T, Errno> {
     let kernel = connection()?;
     send(&kernel, BY_FAMILY, REQUEST, question)?;
-    // The kernel has answered before it returns from the call above.
     let mut buffer = [0; 512];
-    let (_, length) = rustix::net::recv(&kernel, &mut buffer[..], RecvFlags::empty())?;
-    let message = messages(buffer.get(..length).ok_or(Errno::MSGSIZE)?).next().ok_or(Errno::MSGSIZE)?;
+    let message = messages(receive(&kernel, &mut buffer)?).next().ok_or(Errno::BADMSG)?;
     read(message.answer()?.ok_or(Errno::NOENT)?).ok_or(Errno::NOENT)
 }
 
@@ -90,13 +88,12 @@ pub(super) fn ask_all<T>(
     let mut buffer = vec![0; MAX_ANSWER];
     // The first answer gets as much room as the longest read before, so this is one.
     send(&kernel, NOTHING, REQUEST | ACKNOWLEDGE, &[])?;
-    rustix::net::recv(&kernel, &mut buffer[..], RecvFlags::empty())?;
+    receive(&kernel, &mut buffer)?;
     send(&kernel, BY_FAMILY, REQUEST | DUMP, question)?;
     let mut found: Vec<T> = Vec::new();
     loop {
-        let (_, length) = rustix::net::recv(&kernel, &mut buffer[..], RecvFlags::empty())?;
         let is_first = found.is_empty();
-        for message in messages(buffer.get(..length).ok_or(Errno::MSGSIZE)?) {
+        for message in messages(receive(&kernel, &mut buffer)?) {
             let Some(answer) = message.answer()? else { return Ok(found) };
             if !is_first {
                 return Err(Errno::TOOBIG);
@@ -120,6 +117,14 @@ fn send(kernel: &OwnedFd, kind: u16, flags: u16, question: &[u8]) -> Result<(), 
     message.extend_from_slice(&[0; 8]);
     message.extend_from_slice(question);
     rustix::net::sendto(kernel, &message, SendFlags::empty(), &SocketAddrNetlink::new(0, 0)).map(drop)
+}
+
+/// Receives what the kernel has answered, before it returned from the question.
+fn receive<'b>(kernel: &OwnedFd, buffer: &'b mut [u8]) -> Result<&'b [u8], Errno> {
+    let (_, length, sender) = rustix::net::recvfrom(kernel, &mut *buffer, RecvFlags::empty())?;
+    // A privileged process may send to this socket, too (netlink(7)); the kernel's number is 0.
+    let sender = sender.ok_or(Errno::BADMSG).and_then(SocketAddrNetlink::try_from)?;
+    if sender.pid() == 0 { buffer.get(..length).ok_or(Errno::MSGSIZE) } else { Err(Errno::BADMSG) }
 }
 
 /// One message of the kernel's.
