@@ -1,8 +1,9 @@
 //! Ports that the tree would share with a running server of another process.
 
+use std::ffi::OsStr;
 use std::process::Command;
 
-use guard_tests::{World, ended, program};
+use guard_tests::{Ended, World, ended, program};
 
 /// Runs the rest of the words, which get the ports of two servers that let others share them.
 const SERVERS: &str = r#"
@@ -64,6 +65,20 @@ try: socket.socket(type=socket.SOCK_DGRAM).setsockopt(socket.IPPROTO_IP, 51, str
 except OSError as error: print(errno.errorcode[error.errno])
 "#;
 
+/// Runs a script of Python, by these words, beside the servers.
+fn beside_servers(world: &World, words: &[&OsStr], script: &str) -> Ended {
+    let mut command = Command::new(program("python3"));
+    command.args(["-S", "-c", SERVERS]).args(words).args(["python3", "-S", "-c", script]);
+    ended(command.env("HOME", world.home()).current_dir(world.work()))
+}
+
+fn guarded(world: &World, script: &str) -> Ended {
+    let mut command = world.command();
+    command.arg("--");
+    let words: Vec<_> = [command.get_program()].into_iter().chain(command.get_args()).collect();
+    beside_servers(world, &words, script)
+}
+
 /// Binds beside the server of datagrams, while sockets at other ports are closed: the kernel makes its list of sockets in parts,
 /// and leaves some out.
 const CLOSINGS: &str = r#"
@@ -90,49 +105,28 @@ print("bound" if any(attempt() for _ in range(150)) else "never bound")
 
 #[test]
 fn a_server_is_seen_while_other_sockets_are_closed() {
-    let world = World::open();
-    let mut command = world.command();
-    command.arg("--");
-    let guard: Vec<_> = [command.get_program()].into_iter().chain(command.get_args()).collect();
-    let mut tries = Command::new(program("python3"));
-    tries.args(["-S", "-c", SERVERS]).args(guard).args(["python3", "-S", "-c", CLOSINGS]);
-    let done = ended(tries.env("HOME", world.home()).current_dir(world.work()));
+    let done = guarded(&World::open(), CLOSINGS);
     assert_eq!(done.stdout, "never bound\n", "{}", done.stderr);
 }
 
 #[test]
 fn options_that_change_meanwhile_share_no_port() {
-    let world = World::open();
-    let mut command = world.command();
-    command.arg("--");
-    let guard: Vec<_> = [command.get_program()].into_iter().chain(command.get_args()).collect();
-    let mut tries = Command::new(program("python3"));
-    tries.args(["-S", "-c", SERVERS]).args(guard).args(["python3", "-S", "-c", SWITCHES]);
-    let done = ended(tries.env("HOME", world.home()).current_dir(world.work()));
+    let done = guarded(&World::open(), SWITCHES);
     assert_eq!(done.stdout, "never bound never bound\n".repeat(2) + "ENOPROTOOPT\n", "{}", done.stderr);
 }
 
 #[test]
 fn the_tree_shares_no_port_with_a_running_server() {
     let world = World::open();
-    let tries = |words: &[&std::ffi::OsStr]| {
-        let mut command = Command::new(program("python3"));
-        command.args(["-S", "-c", SERVERS]).args(words).args(["python3", "-S", "-c", TRIES]);
-        command.env("HOME", world.home()).current_dir(world.work());
-        ended(&mut command)
-    };
     const ALONE: &str = "tcp elsewhere ok\ntcp alone EADDRINUSE\nudp alone EADDRINUSE\n";
-    let native = tries(&[]);
+    let native = beside_servers(&world, &[], TRIES);
     assert_eq!(
         native.stdout,
         format!("tcp ok\ntcp everywhere ok\nudp ok\n{ALONE}tcp mapped ok\nudp mapped ok\nown ok\n"),
         "{}",
         native.stderr
     );
-    let mut command = world.command();
-    command.arg("--");
-    let guard: Vec<_> = [command.get_program()].into_iter().chain(command.get_args()).collect();
-    let guarded = tries(&guard);
+    let guarded = guarded(&world, TRIES);
     let expected = format!(
         "tcp EACCES\ntcp everywhere EACCES\nudp EACCES\n{ALONE}tcp mapped EACCES\nudp mapped EACCES\nown ok\n"
     );
