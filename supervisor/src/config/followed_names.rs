@@ -164,7 +164,8 @@ impl Followed {
         let mut state = self.0.lock();
         if state.version == version {
             state.names = names;
-            state.due = state.due.take().or(changed);
+            // The latest is named: an earlier one may be for a policy that could not follow.
+            state.due = changed.or(state.due.take());
         }
         state.due.is_some()
     }

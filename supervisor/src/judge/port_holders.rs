@@ -10,9 +10,10 @@ use super::sock_diag::{NO_COOKIE, SocketAnswer, ask_all};
 /// `TCP_LISTEN`, and `TCP_CLOSE`, which also is the state of a UDP socket that is not connected (net/tcp_states.h).
 const LISTENS: u32 = 10;
 const UNCONNECTED: u32 = 7;
-/// Where `struct inet_diag_msg` (linux/inet_diag.h) has a socket's own address and its cookie.
+/// Where `struct inet_diag_msg` (linux/inet_diag.h) has a socket's own address, its cookie and its inode.
 const ADDRESS: usize = 8;
 const COOKIE: usize = 44;
+const INODE: usize = 68;
 
 /// A socket that receives at a port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,6 +22,8 @@ pub struct PortHolder {
     pub address: IpAddr,
     /// What no other socket ever has (SO_COOKIE in socket(7)).
     pub cookie: u64,
+    /// Its inode. A part of an MPTCP socket has that of the whole, and a cookie of its own.
+    pub inode: u64,
 }
 
 /// Returns the sockets that receive at a port, of all addresses.
@@ -56,16 +59,22 @@ fn holder(answer: SocketAnswer<'_>) -> Option<PortHolder> {
         _ => return None,
     };
     let cookie = u64::from(answer.word(COOKIE)?) | u64::from(answer.word(COOKIE + 4)?) << 32;
-    Some(PortHolder { address, cookie })
+    Some(PortHolder { address, cookie, inode: answer.word(INODE)?.into() })
 }
 
 #[cfg(test)]
 mod tests {
     use std::net::{TcpListener, TcpStream, UdpSocket};
+    use std::os::fd::AsFd;
 
     use rustix::net::sockopt::socket_cookie;
 
     use super::*;
+
+    fn expected(socket: impl AsFd, address: IpAddr) -> PortHolder {
+        let inode = rustix::fs::fstat(&socket).unwrap().st_ino;
+        PortHolder { address, cookie: socket_cookie(&socket).unwrap(), inode }
+    }
 
     #[test]
     fn servers_hold_their_port_and_clients_do_not() {
@@ -74,7 +83,7 @@ mod tests {
             let at = server.local_addr().unwrap();
             let _client = TcpStream::connect(at).unwrap();
             let held = holders(Transport::Tcp, at.port()).unwrap();
-            let own = PortHolder { address: at.ip(), cookie: socket_cookie(server).unwrap() };
+            let own = expected(server, at.ip());
             assert!(
                 held.contains(&own) && held.iter().all(|holder| holder.address.is_loopback()),
                 "{held:?}"
@@ -83,8 +92,7 @@ mod tests {
         let [server, client] = ["127.0.0.1:0"; 2].map(|at| UdpSocket::bind(at).unwrap());
         client.connect(server.local_addr().unwrap()).unwrap();
         let held = |socket: &UdpSocket| holders(Transport::Udp, socket.local_addr().unwrap().port()).unwrap();
-        let own = PortHolder { address: Ipv4Addr::LOCALHOST.into(), cookie: socket_cookie(&server).unwrap() };
-        assert_eq!(held(&server), [own]);
+        assert_eq!(held(&server), [expected(&server, Ipv4Addr::LOCALHOST.into())]);
         assert_eq!(held(&client), []);
     }
 

@@ -14,7 +14,7 @@ use procfs::{FromBufReadSI, current_system_info};
 use rustix::io::Errno;
 use rustix::net::sockopt;
 
-use super::port_holders::holders;
+use super::port_holders::{PortHolder, holders};
 
 /// The most sockets that the guard remembers. Any further socket counts as another process's.
 const MAX_SOCKETS: usize = 16_384;
@@ -88,7 +88,9 @@ impl PortSockets {
         match holders(transport, port) {
             Ok(found) => {
                 let own = self.0.lock();
-                let found = found.into_iter().filter(|holder| !own.contains_key(&holder.cookie));
+                let is_part = |inode: u64| own.values().any(|known| *known == inode);
+                let is_own = |holder: &PortHolder| own.contains_key(&holder.cookie) || is_part(holder.inode);
+                let found = found.into_iter().filter(|holder| !is_own(holder));
                 Some(found.map(|holder| holder.address).collect())
             }
             // The kernel was made without this. Its tables may leave a socket out while others are closed.
@@ -199,6 +201,29 @@ mod tests {
         sockets.add(server.as_fd());
         assert_eq!(neighbour(&second, at), PortNeighbour::Tree);
         assert_eq!(neighbour(&plain, at), PortNeighbour::Tree);
+    }
+
+    /// The kernel lists the parts of an MPTCP socket, which are TCP sockets.
+    #[test]
+    fn a_server_of_several_ways_is_the_trees() {
+        use rustix::net::ipproto;
+        const MPTCP: rustix::net::Protocol =
+            rustix::net::Protocol::from_raw(std::num::NonZeroU32::new(262).unwrap());
+        let sharing = |protocol| {
+            let socket = socket(AddressFamily::INET, SocketType::STREAM, Some(protocol)).ok()?;
+            sockopt::set_socket_reuseport(&socket, true).unwrap();
+            Some(socket)
+        };
+        let Some(server) = sharing(MPTCP) else { return eprintln!("skipped: the kernel has no MPTCP") };
+        bind(&server, &SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
+        listen(&server, 1).unwrap();
+        let at: SocketAddr = rustix::net::getsockname(&server).unwrap().try_into().unwrap();
+        let second = sharing(ipproto::TCP).unwrap();
+        let sockets = PortSockets::default();
+        let neighbour = || sockets.neighbour(second.as_fd(), at, Transport::Tcp).unwrap();
+        assert_eq!(neighbour(), PortNeighbour::Shared);
+        sockets.add(server.as_fd());
+        assert_eq!(neighbour(), PortNeighbour::Tree);
     }
 
     #[test]
