@@ -177,6 +177,18 @@ static const struct { const char *name; int flags; } FLAGS[] = {
     {"append", O_APPEND | O_WRONLY | O_NONBLOCK}, {"cloexec", O_CLOEXEC | O_NONBLOCK}, {"noatime", O_NOATIME | O_NONBLOCK}, {"unknown", O_NONBLOCK | 0x40000000}, {"sync", O_SYNC | O_RDWR | O_NONBLOCK},
 };
 
+// With RESOLVE_BENEATH or RESOLVE_IN_ROOT and `..`, this fails if anything was renamed or mounted meanwhile, on the whole
+// machine. The caller is to try again (openat2(2), EAGAIN).
+static long openat2_again(const char *path, struct open_how *how) {
+    long file = -1;
+    for (int tries = 0; tries < 1000; tries++) {
+        file = syscall(SYS_openat2, AT_FDCWD, path, how, sizeof *how);
+        if (file >= 0 || errno != EAGAIN)
+            break;
+    }
+    return file;
+}
+
 static void opens(const char *label, const char *path) {
     char what[64];
     for (size_t i = 0; i < sizeof FLAGS / sizeof *FLAGS; i++) {
@@ -201,7 +213,7 @@ static void opens(const char *label, const char *path) {
         for (size_t j = 0; j < sizeof HOW / sizeof *HOW; j++) {
             struct open_how how = {.flags = HOW[j].flags, .mode = HOW[j].mode, .resolve = RESOLVE[i].flag};
             snprintf(what, sizeof what, "openat2[%s,%s]", RESOLVE[i].name, HOW[j].name);
-            OPEN(what, HOW[j].flags, syscall(SYS_openat2, AT_FDCWD, path, &how, sizeof how));
+            OPEN(what, HOW[j].flags, openat2_again(path, &how));
         }
     }
 }
