@@ -12,10 +12,10 @@ use std::time::{Duration, SystemTime};
 
 use foldhash::HashMap;
 use parking_lot::Mutex;
-use rustix::fs::{Stat, lstat};
 
 use super::listed_directory::{DirectoryNames, ListedDirectories, Name};
 use super::realpath::Links;
+use super::reload::stamp::Stamp;
 
 /// A directory that changed more recently than this may change again without another time in its stat(2) fields: some file
 /// systems have coarse clocks.
@@ -35,13 +35,8 @@ struct FollowedDirectory {
     path: Vec<u8>,
     names: HashMap<Vec<u8>, Name>,
     /// The stamp at the last comparison; `None` if the next one must look at each name.
-    stamp: Option<DirectoryStamp>,
+    stamp: Option<Stamp>,
 }
-
-/// What changes with the names in a directory; `None` if there is no directory. A program can set the times of a
-/// modification, but not this one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct DirectoryStamp(Option<(u64, u64, Duration)>);
 
 impl FollowedNames {
     /// Takes what was looked up.
@@ -59,26 +54,26 @@ impl FollowedNames {
             let followed = |(path, names)| FollowedDirectory { path, names, stamp: None };
             self.directories = found.map(followed).collect();
         }
-        let now = SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default();
+        let now = SystemTime::now();
         // Each directory is compared, so that none is left for the next call.
-        let changed = self.directories.iter_mut().filter_map(|each| each.changed(now));
-        let changed: Vec<PathBuf> = changed.collect();
-        let link = changed.iter().find(|path| path.is_symlink()).cloned();
-        link.or_else(|| changed.into_iter().next())
+        let mut changed = Vec::new();
+        self.directories.iter_mut().for_each(|each| each.compare(now, &mut changed));
+        let link = changed.iter().position(|(_, is_link)| *is_link).unwrap_or_default();
+        changed.into_iter().nth(link).map(|(entry, _)| entry)
     }
 }
 
 impl FollowedDirectory {
-    /// `now` is the time since the epoch.
-    fn changed(&mut self, now: Duration) -> Option<PathBuf> {
+    /// Adds each name through which a path may lead elsewhere than at the last comparison, and whether it is a link now.
+    fn compare(&mut self, now: SystemTime, changed: &mut Vec<(PathBuf, bool)>) {
         // The stamp is taken before the names are looked up, so that a later change is noticed.
-        let stamp = DirectoryStamp::read(&self.path);
+        let path = if self.path.is_empty() { b"/" } else { &self.path[..] };
+        let stamp = Stamp::read(Path::new(OsStr::from_bytes(path)));
         if self.stamp == Some(stamp) {
-            return None;
+            return;
         }
-        self.stamp = Some(stamp).filter(|stamp| stamp.is_old(now));
+        self.stamp = Some(stamp).filter(|stamp| stamp.is_older_than(CLOCK_STEP, now));
         let mut looked_up = DirectoryNames::default();
-        let mut changed = Vec::new();
         for (name, known) in &mut self.names {
             // In a directory that cannot be searched, nothing leads anywhere.
             let Ok(found) = looked_up.read(&self.path, name) else {
@@ -88,11 +83,10 @@ impl FollowedDirectory {
             let entry = || PathBuf::from(OsStr::from_bytes(&[&*self.path, name].join(&b'/')));
             if leads_elsewhere(known, &found, || entry().symlink_metadata().is_ok_and(|found| found.is_dir()))
             {
-                changed.push((matches!(found, Name::Link(_)), entry()));
+                changed.push((entry(), matches!(found, Name::Link(_))));
                 *known = found;
             }
         }
-        changed.into_iter().max_by_key(|(is_link, _)| *is_link).map(|(_, entry)| entry)
     }
 }
 
@@ -104,24 +98,6 @@ fn leads_elsewhere(known: &Name, found: &Name, is_directory: impl Fn() -> bool) 
         (_, Name::Link(_)) | (Name::Link(_), Name::Itself) => true,
         (Name::Missing, Name::Itself) => is_directory(),
         (_, Name::Missing) | (Name::Itself, Name::Itself) => false,
-    }
-}
-
-impl DirectoryStamp {
-    /// Reads the stamp of the directory at a path, which has no slash at the end.
-    fn read(path: &[u8]) -> DirectoryStamp {
-        let path = if path.is_empty() { b"/" } else { path };
-        let of = |stat: Stat| {
-            let seconds = u64::try_from(stat.st_ctime).unwrap_or_default();
-            let nanoseconds = u32::try_from(stat.st_ctime_nsec).unwrap_or_default();
-            (stat.st_dev, stat.st_ino, Duration::new(seconds, nanoseconds))
-        };
-        DirectoryStamp(lstat(OsStr::from_bytes(path)).ok().map(of))
-    }
-
-    /// Whether each later change brings another stamp. `now` is the time since the epoch.
-    fn is_old(&self, now: Duration) -> bool {
-        self.0.is_none_or(|(_, _, changed)| changed + CLOCK_STEP < now)
     }
 }
 

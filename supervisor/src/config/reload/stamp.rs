@@ -1,7 +1,7 @@
 //! Detects whether a file has changed since it was read, without reading it.
 
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use rustix::fs::{Stat, lstat, stat};
 
@@ -32,6 +32,16 @@ impl Stamp {
             changed: (stat.st_ctime, stat.st_ctime_nsec),
             modified: (stat.st_mtime, stat.st_mtime_nsec),
         }))
+    }
+
+    /// Whether the last change, whose time no program can set, is longer ago than this; true of a file that does not exist.
+    /// A file that changed more recently may change again without another stamp, where the file system's clock is coarse.
+    pub fn is_older_than(&self, age: Duration, now: SystemTime) -> bool {
+        self.0.is_none_or(|Inode { changed: (seconds, nanoseconds), .. }| {
+            let [seconds, nanoseconds] = [u64::try_from(seconds).unwrap_or_default(), nanoseconds];
+            let changed = Duration::from_secs(seconds) + Duration::from_nanos(nanoseconds);
+            now.duration_since(UNIX_EPOCH).is_ok_and(|now| changed + age < now)
+        })
     }
 }
 
