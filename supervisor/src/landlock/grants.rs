@@ -9,35 +9,18 @@
 //!
 //! Why: docs/decisions.md, "Each granted object is kept open, and its descriptor says where it is."
 
-use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use guard_policy::{Access, Hierarchy, HierarchyKind};
 use guard_shim::landlock;
 use parking_lot::Mutex;
-use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags};
-use rustix::io::Errno;
+use rustix::fs::{Mode, OFlags};
 
+use super::hierarchy_grant::{HierarchyGrant, PlacedGrant, kind_of, open};
 use super::listing::Names;
 use super::location::{Location, locate};
 use crate::resolve::Identity;
-
-/// A granted hierarchy or file.
-#[derive(Debug)]
-struct HierarchyGrant {
-    path: Vec<u8>,
-    access: Access,
-    kind: HierarchyKind,
-    identity: Identity,
-    /// The object; `None` in the guard's other processes.
-    object: Mutex<Option<Arc<OwnedFd>>>,
-    /// Where the object is, as far as it is known.
-    location: Mutex<Location>,
-    /// Whether something else, or nothing, is at its path now.
-    is_lost: AtomicBool,
-}
 
 /// Everything that the floor lets the kernel open.
 #[derive(Debug, Default)]
@@ -52,23 +35,6 @@ pub struct Grants {
     mounts: Mutex<Option<Names>>,
 }
 
-/// A grant, and where its object is now.
-#[derive(Clone, Debug)]
-pub struct PlacedGrant<'g> {
-    /// The path for which the grant was made.
-    pub path: &'g [u8],
-    /// What it grants.
-    pub access: Access,
-    /// Whether it is a directory.
-    pub kind: HierarchyKind,
-    /// Where it is now.
-    pub location: Location,
-    /// Whether it is a root of programs. Calls are not left to the kernel because of it.
-    pub is_root: bool,
-    /// Whether a file system of the kernel was mounted there since. A grant covers what is mounted below it, too.
-    pub is_mounted_over: bool,
-}
-
 /// The target of an access: an object, or an entry in its directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Target {
@@ -76,14 +42,6 @@ pub enum Target {
     Object,
     /// The name itself, which belongs to the directory that contains it.
     Entry,
-}
-
-/// Opens the object at a real path; fails if the path contains a link.
-fn open(path: &[u8]) -> Result<(OwnedFd, rustix::fs::Stat), Errno> {
-    let no_links = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
-    let file = rustix::fs::openat2(CWD, path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty(), no_links)?;
-    let stat = rustix::fs::fstat(&file)?;
-    Ok((file, stat))
 }
 
 fn right(access: Access) -> Option<landlock::KernelAccess> {
@@ -176,7 +134,7 @@ impl Grants {
 
     /// The grant for exactly this path, if it is still in place.
     fn at(&self, path: &[u8]) -> Option<&HierarchyGrant> {
-        self.made_at(path).filter(|grant| !grant.is_lost.load(Ordering::Relaxed))
+        self.made_at(path).filter(|grant| !grant.is_lost())
     }
 
     /// The root of programs around a path, if only roots are around it of which another directory has the path by now: the
@@ -184,11 +142,10 @@ impl Grants {
     pub fn lost_root(&self, path: &[u8]) -> Option<&[u8]> {
         let mut lost = None;
         for root in self.roots.iter().filter(|root| moved(path, &root.path, &root.path).is_some()) {
-            let is_lost = || root.is_lost.load(Ordering::Relaxed);
             // It may have come back.
-            let stays_lost = is_lost() && {
+            let stays_lost = root.is_lost() && {
                 root.recheck();
-                is_lost()
+                root.is_lost()
             };
             if !stays_lost {
                 return None;
@@ -263,7 +220,7 @@ impl Grants {
 
     /// Closes the objects in a process that does not watch them: they would keep file systems busy.
     pub fn close(&self) {
-        self.all().for_each(|grant| drop(grant.object.lock().take()));
+        self.all().for_each(HierarchyGrant::close);
     }
 }
 
@@ -271,59 +228,6 @@ impl Grants {
 fn moved(path: &[u8], old: &[u8], new: &[u8]) -> Option<Vec<u8>> {
     let rest = path.strip_prefix(old).filter(|rest| rest.is_empty() || rest[0] == b'/')?;
     Some([new, rest].concat())
-}
-
-fn kind_of(stat: &rustix::fs::Stat) -> HierarchyKind {
-    match FileType::from_raw_mode(stat.st_mode) {
-        FileType::Directory => HierarchyKind::Directory,
-        _ => HierarchyKind::File,
-    }
-}
-
-impl HierarchyGrant {
-    fn new(path: Vec<u8>, access: Access, object: Arc<OwnedFd>, stat: &rustix::fs::Stat) -> HierarchyGrant {
-        HierarchyGrant {
-            location: Mutex::new(Location::At(path.clone())),
-            path,
-            access,
-            kind: kind_of(stat),
-            identity: Identity::from_stat(stat),
-            object: Mutex::new(Some(object)),
-            is_lost: AtomicBool::new(false),
-        }
-    }
-
-    fn granted(&self) -> PlacedGrant<'_> {
-        let HierarchyGrant { path, access, kind, .. } = self;
-        let location = self.location.lock().clone();
-        PlacedGrant { path, access: *access, kind: *kind, location, is_root: false, is_mounted_over: false }
-    }
-
-    /// Checks where the object is, and whether it is still at its path. Returns whether it is elsewhere than before.
-    fn recheck(&self) -> bool {
-        let is_changed = self.relocate();
-        let is_held = self.object.lock().is_some();
-        // The path may be on a network file system: nobody waits for the location meanwhile.
-        let location = self.location.lock().clone();
-        let stands = match location {
-            // Nothing else can be where the kernel has just said that the object is.
-            Location::At(now) if is_held && now == self.path => true,
-            // What is at the path may have the same number: a server gives it out again at once.
-            Location::Gone if is_held => false,
-            _ => open(&self.path).is_ok_and(|(_, stat)| Identity::from_stat(&stat) == self.identity),
-        };
-        self.is_lost.store(!stands, Ordering::Relaxed);
-        is_changed
-    }
-
-    /// Asks the kernel where the object is. Returns whether that has changed.
-    fn relocate(&self) -> bool {
-        // Locked throughout: of two threads that ask at once, the later answer stays.
-        let object = self.object.lock();
-        let Some(object) = &*object else { return false };
-        let now = locate(object, self.identity);
-        std::mem::replace(&mut *self.location.lock(), now.clone()) != now
-    }
 }
 
 #[cfg(test)]

@@ -3,13 +3,15 @@
 mod awaited;
 mod build;
 mod grants;
+mod hierarchy_grant;
 mod listing;
 mod location;
 mod plan;
 mod watch;
 
 pub use build::{BuiltDomain, Use};
-pub use grants::{Grants, PlacedGrant, Target};
+pub use grants::{Grants, Target};
+pub use hierarchy_grant::PlacedGrant;
 pub use listing::Names;
 pub use location::Location;
 pub use plan::LandlockPlan;

@@ -7,7 +7,8 @@ use guard_policy::{Access, Exactness, HierarchyKind, Outcome, Policy, Request, T
 
 use super::Names;
 use super::awaited::existing;
-use super::grants::{Grants, PlacedGrant, Target};
+use super::grants::{Grants, Target};
+use super::hierarchy_grant::PlacedGrant;
 use super::location::Location;
 
 /// How a held call is handled.
