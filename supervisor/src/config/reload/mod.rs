@@ -458,10 +458,12 @@ fn shown_path(paths: &Paths) -> String {
 /// Returns a line for each part of a new policy that cannot apply to a running tree.
 fn remains(guard: &Guard, policy: &Policy) -> Vec<String> {
     let mut lines = Vec::new();
+    // A root that the floor has only in part is no news if the policy had it before.
+    let is_known = |root: &[u8]| guard.floor.starts(root) || guard.policy().within_exec_roots(root);
     let outside: Vec<String> = policy
         .exec_roots()
         .iter()
-        .filter(|root| !guard.floor.starts(root))
+        .filter(|root| !is_known(root))
         .map(|root| format!("\"{}\"", shown(root)))
         .collect();
     if !outside.is_empty() {
