@@ -23,8 +23,9 @@ use crate::config::environment::{self, candidates};
 use crate::config::followed_names::{Followed, FollowedNames};
 use crate::config::options::{LogTo, Options, ProfileChoice, Tier};
 use crate::config::profile::{self, FoundProfile};
+use crate::config::realpath::Links;
 use crate::config::reload::PolicySource;
-use crate::config::{self, Disk, Paths, SetupError, untrusted_environment};
+use crate::config::{self, Paths, SetupError, untrusted_environment};
 use crate::exit::Exit;
 use crate::judge::recorder::Recorder;
 use crate::kernel::trace::yama;
@@ -275,7 +276,7 @@ fn find_policy(options: &Options, paths: &mut Paths, name: &OsStr) -> Result<Sta
     config::settle_projects(options, paths)?;
     config::settle_workspace(options, paths, text.as_deref(), &stores);
     let compile = |paths: &Paths, stores: &Stores| {
-        config::compile_followed(options, paths, Disk::Used, text.as_deref(), stores)
+        config::compile_followed(Links::default(), options, paths, text.as_deref(), stores)
     };
     let (mut policy, mut followed) = compile(paths, &stores)?;
     let profile = profile::find(options, paths, name, &policy);

@@ -1,7 +1,7 @@
 //! Links that the operator makes or turns while a guarded tree runs.
 
 use std::fs;
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::time::Duration;
 
 use guard_tests::{World, ended, until};
@@ -67,6 +67,74 @@ fn a_denial_follows_what_moves_behind_a_link() {
         assert_eq!(shell.run(&format!("echo more >> {file} && echo wrote")), "", "{name}");
         shell.end();
     }
+}
+
+/// Neither by a reload: what a link led to when it was removed stays denied.
+#[test]
+fn a_denial_stays_where_a_removed_link_led() {
+    let world = denied("current/secret", &["work/releases/1/secret"]);
+    symlink("releases/1", world.work().join("current")).expect("a link");
+    let mut shell = Shell::start(world);
+    assert_eq!(shell.run("cat releases/1/secret"), "");
+    fs::remove_file(shell.world.work().join("current")).expect("a link");
+    for count in 1..3 {
+        shell.hang_up();
+        shell.change(count);
+        assert_eq!(shell.run("cat releases/1/secret"), "", "{}", shell.errors());
+    }
+    // Something else in its place ends that.
+    fs::create_dir(shell.world.work().join("current")).expect("a directory");
+    until("it is readable", || shell.run("cat releases/1/secret") == "told\n");
+    shell.end();
+}
+
+/// Nothing would show where a link in the directory leads.
+#[test]
+fn the_tree_shuts_no_directory_on_the_way_to_what_is_denied() {
+    let world = denied("conf/deep/secret", &["work/conf/deep/secret", "work/beside/file"]);
+    let mut shell = Shell::start(world);
+    for directory in ["conf", "conf/deep"] {
+        for mode in ["000", "600", "300"] {
+            let shut = shell.run(&format!("chmod {mode} {directory} || stat -c %a {directory}"));
+            assert_eq!(shut, "755\n", "{}", shell.errors());
+        }
+        let by_descriptor = format!(
+            "/usr/bin/python3 -c 'import os; os.fchmod(os.open(\"{directory}\", os.O_RDONLY), 0)'; stat -c %a {directory}"
+        );
+        assert_eq!(shell.run(&by_descriptor), "755\n", "{}", shell.errors());
+        let opened = shell.run(&format!("chmod 700 {directory} && chmod 755 {directory} && echo changed"));
+        assert_eq!(opened, "changed\n", "{}", shell.errors());
+    }
+    let beside =
+        "chmod 000 beside && chmod 755 beside && mkdir own && chmod 000 own && rmdir own && echo changed";
+    assert_eq!(shell.run(beside), "changed\n", "{}", shell.errors());
+    shell.end();
+}
+
+/// An earlier run, or the operator, may have taken the permission away.
+#[test]
+fn a_directory_that_was_shut_keeps_no_policy_from_coming_into_force() {
+    if guard_tests::is_root() {
+        guard_tests::skip("a mode keeps root from nothing");
+        return;
+    }
+    let world = denied("conf/secret", &["work/vault/secret", "work/conf/other", "work/plain"]);
+    symlink("../vault/secret", world.work().join("conf/secret")).expect("a link");
+    let mut shell = Shell::start(world);
+    assert_eq!(shell.run("cat vault/secret; cat plain"), "told\n");
+    let conf = shell.world.work().join("conf");
+    let mode = |mode| fs::set_permissions(&conf, fs::Permissions::from_mode(mode)).expect("a mode");
+    mode(0o600);
+    let more = format!("\"deny\": [\"{}\", ", shell.world.work().join("plain").display());
+    shell.world.write("guard.json", denying(&shell.world, "conf/secret").replace("\"deny\": [", &more));
+    assert!(shell.change(1).0);
+    assert!(shell.errors().contains("work/conf cannot be searched"), "{}", shell.errors());
+    assert_eq!(shell.run("cat vault/secret; cat plain"), "", "{}", shell.errors());
+    mode(0o755);
+    // What it is after that counts.
+    relink(&shell, "../plain", "work/conf/secret");
+    until("it is readable", || shell.run("cat vault/secret") == "told\n");
+    shell.end();
 }
 
 /// Nothing was at the path when the tree started.

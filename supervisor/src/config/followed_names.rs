@@ -13,7 +13,7 @@ use std::time::{Duration, SystemTime};
 use foldhash::HashMap;
 use parking_lot::Mutex;
 
-use super::listed_directory::{DirectoryNames, ListedDirectories, Name};
+use super::listed_directory::{DirectoryNames, EarlierNames, ListedDirectories, Name};
 use super::realpath::Links;
 use super::reload::stamp::Stamp;
 
@@ -27,6 +27,8 @@ pub struct FollowedNames {
     /// As they were found. The start of a run does not wait until they are in order.
     found: Option<ListedDirectories>,
     directories: Vec<FollowedDirectory>,
+    /// A directory of this user's that could not be searched, so that its names count as before.
+    as_before: Option<PathBuf>,
 }
 
 /// The names that were looked up in one directory, each with what it was.
@@ -41,19 +43,34 @@ struct FollowedDirectory {
 impl FollowedNames {
     /// Takes what was looked up.
     pub(super) fn new(links: Links) -> FollowedNames {
-        FollowedNames { found: Some(links.into_directories()), directories: Vec::new() }
+        let found = links.into_directories();
+        let as_before = found.as_before().map(|path| OsStr::from_bytes(path).into());
+        FollowedNames { found: Some(found), directories: Vec::new(), as_before }
+    }
+
+    /// Returns a directory of this user's that could not be searched, so that its names count as before.
+    pub fn as_before(&self) -> Option<&Path> {
+        self.as_before.as_deref()
+    }
+
+    /// Puts the names in order. Looks at no disk.
+    fn settle(&mut self) {
+        let Some(found) = self.found.take() else { return };
+        // A link in /proc leads elsewhere for each process, and no policy follows one.
+        let is_followed = |path: &[u8]| !Path::new(OsStr::from_bytes(path)).starts_with("/proc");
+        let found = found.into_names().filter(|(path, _)| is_followed(path));
+        let followed = |(path, names)| FollowedDirectory { path, names, stamp: None };
+        self.directories = found.map(followed).collect();
+    }
+
+    fn to_earlier(&self) -> EarlierNames {
+        EarlierNames::new(self.directories.iter().map(|directory| (&*directory.path, &directory.names)))
     }
 
     /// Compares each name with what it was. Returns one through which a path may lead elsewhere now, a link before others. The
     /// next call does not return it again, unless it changes again.
     pub fn changed(&mut self) -> Option<PathBuf> {
-        if let Some(found) = self.found.take() {
-            // A link in /proc leads elsewhere for each process, and no policy follows one.
-            let is_followed = |path: &[u8]| !Path::new(OsStr::from_bytes(path)).starts_with("/proc");
-            let found = found.into_names().filter(|(path, _)| is_followed(path));
-            let followed = |(path, names)| FollowedDirectory { path, names, stamp: None };
-            self.directories = found.map(followed).collect();
-        }
+        self.settle();
         let now = SystemTime::now();
         // Each directory is compared, so that none is left for the next call.
         let mut changed = Vec::new();
@@ -108,10 +125,23 @@ pub struct Followed(Arc<Mutex<FollowedState>>);
 #[derive(Debug, Default)]
 struct FollowedState {
     names: FollowedNames,
+    /// The names as they were found, once that is asked for.
+    earlier: Option<Arc<EarlierNames>>,
     /// How often the names were replaced.
     version: u64,
     /// A name for which the policy must be compiled again.
     due: Option<PathBuf>,
+}
+
+impl FollowedState {
+    fn earlier(&mut self) -> Arc<EarlierNames> {
+        let FollowedState { names, earlier, .. } = self;
+        let earlier = earlier.get_or_insert_with(|| {
+            names.settle();
+            Arc::new(names.to_earlier())
+        });
+        Arc::clone(earlier)
+    }
 }
 
 impl Followed {
@@ -126,7 +156,12 @@ impl Followed {
     pub fn set(&self, names: FollowedNames) {
         let mut state = self.0.lock();
         let version = state.version + 1;
-        *state = FollowedState { names, version, due: None };
+        *state = FollowedState { names, earlier: None, version, due: None };
+    }
+
+    /// Returns what was found on the way to the paths of the policy in force.
+    pub fn earlier(&self) -> Arc<EarlierNames> {
+        self.0.lock().earlier()
     }
 
     /// Compares the names with what they were. Returns whether the policy must be compiled again. One thread calls it.
@@ -134,6 +169,8 @@ impl Followed {
         // The file systems are asked without the lock: one that does not answer must not stop those that ask a human.
         let (mut names, version) = {
             let mut state = self.0.lock();
+            // Another thread may ask while the names are away.
+            state.earlier();
             (std::mem::take(&mut state.names), state.version)
         };
         let changed = names.changed();

@@ -6,6 +6,7 @@ use std::io::ErrorKind;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
+use std::sync::Arc;
 
 use foldhash::{HashMap, HashSet, HashSetExt};
 use rustix::fs::{Dir, Mode, OFlags, StatFs, fstatfs, open, statfs};
@@ -41,12 +42,35 @@ pub enum Name {
     Link(Vec<u8>),
 }
 
+/// What was at each name that a policy in force was compiled through, by path. Names where nothing was are left out.
+#[derive(Debug, Default)]
+pub struct EarlierNames(HashMap<Vec<u8>, Name>);
+
+impl EarlierNames {
+    /// Takes the names in these directories.
+    pub fn new<'n>(
+        directories: impl Iterator<Item = (&'n [u8], &'n HashMap<Vec<u8>, Name>)>,
+    ) -> EarlierNames {
+        let paths = directories.flat_map(|(directory, names)| {
+            let there = names.iter().filter(|(_, found)| **found != Name::Missing);
+            there.map(move |(name, found)| ([directory, name].join(&b'/'), found.clone()))
+        });
+        EarlierNames(paths.collect())
+    }
+
+    fn read(&self, directory: &[u8], name: &[u8]) -> Name {
+        self.0.get(&[directory, name].join(&b'/')).cloned().unwrap_or(Name::Missing)
+    }
+}
+
 /// The directories in which names were looked up. Each name stays what it was at its first lookup, or when its directory
 /// was listed.
 #[derive(Debug, Default)]
 pub struct ListedDirectories {
     directories: HashMap<Vec<u8>, DirectoryNames>,
     shut: Option<Vec<u8>>,
+    /// While a tree runs: what was found before.
+    earlier: Option<Arc<EarlierNames>>,
 }
 
 /// The directory cannot be searched.
@@ -75,25 +99,43 @@ enum NamesListing {
 }
 
 impl ListedDirectories {
+    /// Creates a list of no directories, while a tree runs. A name in a directory that cannot be searched is what it was
+    /// before: the tree may have taken the permission away. A link that is gone still leads where it led.
+    pub fn after(earlier: Arc<EarlierNames>) -> ListedDirectories {
+        ListedDirectories { earlier: Some(earlier), ..ListedDirectories::default() }
+    }
+
     /// Returns what is at a name. The path of its directory has no links, and no slash at the end.
     pub fn read(&mut self, directory: &[u8], name: &[u8]) -> Name {
         if !self.directories.contains_key(directory) {
             self.directories.insert(directory.to_vec(), DirectoryNames::default());
         }
-        let known = self.directories.get_mut(directory);
-        let Some(Ok(name)) = known.map(|known| known.read(directory, name)) else {
-            if self.shut.is_none() && is_of_user(directory) {
-                self.shut = Some(directory.to_vec());
-            }
-            return Name::Missing;
+        let Some(names) = self.directories.get_mut(directory) else { return Name::Missing };
+        let found = names.read(directory, name);
+        let earlier = || self.earlier.as_ref().map_or(Name::Missing, |earlier| earlier.read(directory, name));
+        let counts = match &found {
+            Ok(Name::Missing) => Some(earlier()).filter(|earlier| matches!(earlier, Name::Link(_))),
+            Ok(_) => None,
+            Err(Shut) => Some(earlier()),
         };
-        name
+        if found.is_err() && self.shut.is_none() && is_of_user(directory) {
+            self.shut = Some(directory.to_vec());
+        }
+        match counts {
+            Some(counts) => names.retain(name, counts),
+            None => found.unwrap_or(Name::Missing),
+        }
     }
 
-    /// Returns the first directory of this user's in which a name could not be looked up for want of permission. A guarded
-    /// program may have taken the permission away, and give it back later.
+    /// Returns the first directory of this user's in which a name could not be looked up for want of permission, if nothing
+    /// is known of it. A guarded program may have taken the permission away, and give it back later.
     pub fn shut(&self) -> Option<&[u8]> {
-        self.shut.as_deref()
+        self.shut.as_deref().filter(|_| self.earlier.is_none())
+    }
+
+    /// Returns the first such directory, if its names are what they were before.
+    pub fn as_before(&self) -> Option<&[u8]> {
+        self.shut.as_deref().filter(|_| self.earlier.is_some())
     }
 
     /// Returns each directory in which a name was looked up, with the names and what they were.
@@ -125,6 +167,12 @@ impl DirectoryNames {
         let found = looked_up(&[path, name].join(&b'/'))?;
         self.looked_up.insert(name.to_vec(), found.clone());
         Ok(found)
+    }
+
+    /// Has a name count as this from now on.
+    fn retain(&mut self, name: &[u8], counts: Name) -> Name {
+        self.looked_up.insert(name.to_vec(), counts.clone());
+        counts
     }
 
     fn into_names(self) -> HashMap<Vec<u8>, Name> {

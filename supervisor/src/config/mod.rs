@@ -109,20 +109,33 @@ pub fn compile(
     text: Option<&[u8]>,
     stores: &Stores,
 ) -> Result<Policy, SetupError> {
-    compile_followed(options, paths, disk, text, stores).map(|(policy, _)| policy)
+    compile_through(&Links::default(), options, paths, disk, text, stores)
 }
 
-/// As [`compile`], and returns what was found on the way to the paths of the policy.
+/// As [`compile`], and returns what was found on the way to the paths of the policy. While a tree runs, `links` knows what was
+/// found before.
 ///
 /// # Errors
 /// As [`compile`].
 pub fn compile_followed(
+    links: Links,
+    options: &Options,
+    paths: &Paths,
+    text: Option<&[u8]>,
+    stores: &Stores,
+) -> Result<(Policy, FollowedNames), SetupError> {
+    let policy = compile_through(&links, options, paths, Disk::Used, text, stores)?;
+    Ok((policy, FollowedNames::new(links)))
+}
+
+fn compile_through(
+    links: &Links,
     options: &Options,
     paths: &Paths,
     disk: Disk,
     text: Option<&[u8]>,
     stores: &Stores,
-) -> Result<(Policy, FollowedNames), SetupError> {
+) -> Result<Policy, SetupError> {
     let overrides = overrides(options)?;
     let text = text
         .map(|text| str::from_utf8(text).map_err(|_| SetupError::NotText { path: paths.policy.clone() }))
@@ -138,8 +151,7 @@ pub fn compile_followed(
         }
         (None, Disk::Unused) => &Vec::new(),
     };
-    let links = Links::default();
-    let compiled = with_host(&links, paths, disk, document.as_ref(), stores, |host| match &document {
+    with_host(links, paths, disk, document.as_ref(), stores, |host| match &document {
         Some(document) => {
             // A project's file does not decide which directory is the workspace.
             let mut host = host;
@@ -151,8 +163,7 @@ pub fn compile_followed(
             Policy::compile(document, &options.agent, &host, &overrides).map_err(SetupError::Invalid)
         }
         None => Ok(Policy::without_file(&options.agent, &Host { projects, ..host }, &overrides)),
-    });
-    Ok((compiled??, FollowedNames::new(links)))
+    })?
 }
 
 /// Calls `ask` with the host as it is for a document. The host has no workspace yet. Names are looked up in `links`.

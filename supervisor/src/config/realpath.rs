@@ -9,10 +9,11 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use foldhash::HashMap;
 
-use super::listed_directory::{ListedDirectories, Name};
+use super::listed_directory::{EarlierNames, ListedDirectories, Name};
 
 /// The number of links that the kernel follows (include/linux/namei.h, MAXSYMLINKS).
 const MAX_LINKS: usize = 40;
@@ -61,6 +62,11 @@ pub struct Shut {
 }
 
 impl Links {
+    /// Creates a cache for a policy that is compiled while its tree runs. See [`ListedDirectories::after`].
+    pub(super) fn after(earlier: Arc<EarlierNames>) -> Links {
+        Links { directories: RefCell::new(ListedDirectories::after(earlier)), ..Links::default() }
+    }
+
     /// Returns the real path, or None if the path does not exist.
     pub fn real(&self, path: &[u8]) -> Option<Vec<u8>> {
         self.resolve(path, Missing::Ends).map(|trail| trail.end)

@@ -274,24 +274,25 @@ impl Guard {
 
     /// Judges whether a directory may get a mode, or an access control list, by which its owner may not search or list it.
     /// No directory of a git repository of the operator's may, nor its work tree, nor a directory on the way to where a
-    /// protected name leads.
+    /// protected name leads, or to something that is protected or denied: nothing would show where a link in it leads.
     ///
     /// # Errors
     /// EACCES if it is refused.
     pub fn judge_hiding(&self, caller: &Caller<'_>, place: AnchoredPath<'_>) -> Result<(), Errno> {
-        let shapes = self.shapes();
-        let is_hidden = |object: &Object| {
-            object.kind() == FileType::Directory
-                && (shapes.is_of_repository(place, object)
-                    || shapes.is_work_tree(object)
-                    || shapes.is_led_to(place.path))
+        let Some(object) = place.object.filter(|object| object.kind() == FileType::Directory) else {
+            return Ok(());
         };
-        if place.object.is_some_and(is_hidden)
-            && let Some(refusal) = self.repository_refusal(place.path)
-        {
+        let shapes = self.shapes();
+        let is_hidden = shapes.is_of_repository(place, object)
+            || shapes.is_work_tree(object)
+            || shapes.is_led_to(place.path);
+        if is_hidden && let Some(refusal) = self.repository_refusal(place.path) {
             return self.settle(caller, Operation::Write, place.path, &[], &refusal);
         }
-        Ok(())
+        match self.policy().keeps_below(place.path) {
+            Some(because) => self.deny(caller, Operation::Write, place.path, &[], &because),
+            None => Ok(()),
+        }
     }
 
     /// Returns the verdict on a change of a git repository of the operator's at a path; `None` if the change is allowed.

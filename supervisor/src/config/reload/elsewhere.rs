@@ -31,6 +31,17 @@ impl PolicyReader {
         self.refuse_to_follow(&elsewhere, &error);
     }
 
+    /// Tells once of a directory that could not be searched, so that its names count as before.
+    pub(super) fn tell_as_before(&mut self, directory: Option<&Path>) {
+        if let Some(directory) = directory.filter(|directory| self.as_before.as_deref() != Some(directory)) {
+            let path = shown(directory.as_os_str().as_bytes());
+            let line =
+                format!("openclaw-guard: {path} cannot be searched: names in it lead where they led before");
+            self.reporter.notice(line);
+        }
+        self.as_before = directory.map(Path::to_owned);
+    }
+
     /// Reports each problem once, however often the policy is compiled again.
     fn refuse_to_follow(&mut self, elsewhere: &Path, error: &str) {
         let path = shown(elsewhere.as_os_str().as_bytes());

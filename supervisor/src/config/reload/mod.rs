@@ -8,6 +8,7 @@
 //! cause that by links of its own, which no rule follows.
 
 mod elsewhere;
+mod remains;
 pub(super) mod stamp;
 #[cfg(test)]
 mod tests;
@@ -21,7 +22,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use guard_approvals::Settings;
 use guard_openclaw::approvals_store::{self, Stores};
 use guard_openclaw::gateway::{self, SyncThread};
-use guard_policy::Policy;
 use guard_policy::approval::GatewayUrl;
 use guard_policy::text::shown;
 use guard_shim::failpoints::{Fallible, fail_point};
@@ -35,10 +35,11 @@ use crate::audit::report::Reporter;
 use crate::config::followed_names::Followed;
 use crate::config::options::Options;
 use crate::config::paths::KnownRuns;
-use crate::config::{self, Disk, Paths, SetupError, files_of_runs, workspace_record};
+use crate::config::realpath::Links;
+use crate::config::{self, Paths, SetupError, files_of_runs, workspace_record};
 use crate::judge::active::Current;
-use crate::judge::guard::Guard;
 use crate::panics::{caught, restart_on_panic};
+use remains::remains;
 use watch::ReloadCause;
 
 /// Where the policy in force comes from.
@@ -87,6 +88,8 @@ struct PolicyReader {
     unread: Option<String>,
     /// Why the policy did not follow where its paths lead when that was reported last.
     unfollowed: Option<String>,
+    /// The directory that could not be searched when the policy was compiled last.
+    as_before: Option<PathBuf>,
     /// The stores' contents read last, for the same reason.
     seen_stores: [Option<Vec<u8>>; 3],
     /// The stamps of the stores' files at the last read; `None` if they must be read again.
@@ -116,6 +119,7 @@ impl Reload {
             seen,
             unread: None,
             unfollowed: None,
+            as_before: None,
             seen_stores,
             stamps,
             current,
@@ -361,7 +365,11 @@ impl PolicyReader {
         let PolicySource { options, paths, .. } = &self.source;
         let now = text.as_deref().or(self.source.text.as_deref());
         let mut beside = stores.unwrap_or_else(|| self.source.stores.clone());
-        let compile = |beside: &Stores| config::compile_followed(options, paths, Disk::Used, now, beside);
+        let earlier = self.source.followed.earlier();
+        let compile = |beside: &Stores| {
+            let links = Links::after(Arc::clone(&earlier));
+            config::compile_followed(links, options, paths, now, beside)
+        };
         let (mut policy, mut followed) = compile(&beside)?;
         if text.is_some() && policy.approvals().gateway().admin() {
             // The gateway's approvals must apply from the first call on, so they are fetched before.
@@ -395,6 +403,7 @@ impl PolicyReader {
         if let Some(problem) = config::record_workspace(options, paths, &policy)? {
             self.reporter.problem(format!("openclaw-guard: {problem}"));
         }
+        self.tell_as_before(followed.as_before());
         self.source.followed.set(followed);
         self.current.update(|before| before.under(policy));
         self.current.guard().keep_answers();
@@ -453,50 +462,4 @@ fn first(error: &SetupError) -> String {
 
 fn shown_path(paths: &Paths) -> String {
     shown(paths.policy.as_os_str().as_bytes())
-}
-
-/// Returns a line for each part of a new policy that cannot apply to a running tree.
-fn remains(guard: &Guard, policy: &Policy) -> Vec<String> {
-    let mut lines = Vec::new();
-    // A root that the floor has only in part is no news if the policy had it before.
-    let is_known = |root: &[u8]| guard.floor.starts(root) || guard.policy().within_exec_roots(root);
-    let outside: Vec<String> = policy
-        .exec_roots()
-        .iter()
-        .filter(|root| !is_known(root))
-        .map(|root| format!("\"{}\"", shown(root)))
-        .collect();
-    if !outside.is_empty() {
-        let roots = outside.join(", ");
-        lines.push(format!("exec.roots: programs in {roots} can start only after a restart of the guard"));
-    }
-    if guard.floor.is_less_than(policy) {
-        let line = "permissions.filesystem: new rights for calls that are not held (`openclaw-guard policy show --tiers`) \
-                    count only after a restart of the guard";
-        lines.push(line.to_owned());
-    }
-    if policy.tcp_ports() != guard.policy().tcp_ports() && guard.floor.roots.is_some() {
-        let line = "network.connect.ports: in force; the Landlock floor keeps the ports of the start until a restart of the guard";
-        lines.push(line.to_owned());
-    }
-    if policy.allow_ptrace() != guard.policy().allow_ptrace() {
-        lines.push("exec.allowPtrace: counts in full only after a restart of the guard".to_owned());
-    }
-    if policy.has_web_rules() && !guard.policy().has_web_rules() && guard.session.web.is_none() {
-        let line =
-            "network.web: there is no proxy until a restart of the guard, so nothing leads to other hosts";
-        lines.push(line.to_owned());
-    }
-    if policy.limits() != guard.policy().limits() {
-        lines.push("limits: count only after a restart of the guard".to_owned());
-    }
-    if policy.audit() != guard.policy().audit() {
-        lines.push("audit: counts only after a restart of the guard".to_owned());
-    }
-    if !policy.hands_in_the_same(guard.policy()) {
-        lines.push(
-            "exec.environment, exec.pathPrepend: count for commands started after a restart".to_owned(),
-        );
-    }
-    lines
 }
