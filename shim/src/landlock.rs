@@ -29,6 +29,8 @@ const ADDED: &[(u8, &str)] = &[
 ];
 
 /// The version that restricts TCP ports, which only some policies need.
+/// The first version that scopes signals and abstract sockets (Linux 6.12).
+pub const SCOPING: u8 = 6;
 const PORTS: (u8, &str) = (4, "TCP ports");
 
 /// How much of the domain this kernel can enforce.
@@ -230,6 +232,24 @@ pub fn bind_only_below(directory: impl AsFd) -> io::Result<()> {
     } else {
         Err(io::ErrorKind::Unsupported.into())
     }
+}
+
+/// From here on the calling thread, and what it starts, reach no abstract AF_UNIX socket but those of each other. Returns
+/// whether the kernel can hold that (Linux 6.12). Sets no_new_privs if needed.
+///
+/// # Errors
+/// The kernel's, except that it has no such scope.
+pub fn scope_abstract_sockets() -> io::Result<bool> {
+    if abi().is_none_or(|abi| abi < SCOPING) {
+        return Ok(false);
+    }
+    let status = Ruleset::default()
+        .set_compatibility(CompatLevel::HardRequirement)
+        .scope(Scope::AbstractUnixSocket)
+        .and_then(Ruleset::create)
+        .and_then(RulesetCreated::restrict_self)
+        .map_err(io::Error::other)?;
+    Ok(status.ruleset == RulesetStatus::FullyEnforced)
 }
 
 impl Floor {

@@ -38,8 +38,8 @@ pub use emulator::{Emulator, Picture, Replies};
 pub use held::Held;
 pub use loader::LOADER;
 pub use needs::{
-    dependencies, fetched, has, has_floor, is_foreign, is_long_form, lacks_floor, lasting_directory,
-    toolchain,
+    dependencies, fetched, has, has_floor, has_socket_scope, is_foreign, is_long_form, lacks_floor,
+    lasting_directory, toolchain,
 };
 pub use page::Announced;
 pub use port::free_port;

@@ -63,12 +63,27 @@ pub fn toolchain() -> Option<String> {
 /// When doctor does not say.
 #[must_use]
 pub fn has_floor() -> bool {
+    let text = floor();
+    !text.starts_with("none") && !text.contains("truncation")
+}
+
+/// Returns whether this kernel refuses the tree abstract sockets that were not made in it (Landlock's ABI 6).
+///
+/// # Panics
+/// When doctor does not say.
+#[must_use]
+pub fn has_socket_scope() -> bool {
+    let text = floor();
+    !text.starts_with("none") && !text.contains("abstract sockets")
+}
+
+/// Returns what doctor says of the floor.
+fn floor() -> String {
     let said = ended(Command::new(guard()).args(["doctor", "--json"]).stdin(Stdio::null()));
     let findings: serde_json::Value =
         serde_json::from_str(&said.stdout).unwrap_or_else(|error| panic!("{error}: {said:?}"));
     let floor = findings.as_array().and_then(|all| all.iter().find(|finding| finding["name"] == "floor"));
-    let text = floor.and_then(|floor| floor["text"].as_str()).expect("a finding about the floor");
-    !text.starts_with("none") && !text.contains("truncation")
+    floor.and_then(|floor| floor["text"].as_str()).expect("a finding about the floor").to_owned()
 }
 
 /// Like [`has_floor`], for a test of the floor: reports that it is skipped where there is none.

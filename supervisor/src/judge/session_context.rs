@@ -9,6 +9,7 @@ use super::moving::Moving;
 use super::recorder::Recorder;
 use crate::config::answered_writes::AnsweredWrites;
 use crate::config::known_programs::KnownPrograms;
+use crate::landlock::SocketScope;
 use crate::web::WebClients;
 
 /// A session without its policy. The default has no name and nobody to ask, and records nothing.
@@ -22,6 +23,8 @@ pub struct SessionContext {
     pub recorder: Option<Recorder>,
     /// The approvals to ask, if there are any.
     pub approvals: Option<Arc<Approvals>>,
+    /// The scope of the tree's abstract sockets.
+    pub scope: SocketScope,
     /// The tree's connections to the guard's proxy, if there is one.
     pub web: Option<Arc<WebClients>>,
     /// The state directory; `None` if there is no approvals page to look for.

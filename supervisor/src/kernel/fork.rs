@@ -1,4 +1,4 @@
-//! fork(2), for a process that has not started a thread yet.
+//! fork(2), for a process whose other threads are not in the way.
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -26,9 +26,24 @@ pub enum Side {
 /// EAGAIN at a process limit; EBUSY if this process has more than one thread, because the child would inherit their
 /// locks held.
 pub fn split() -> Result<Side, Errno> {
-    one_thread()?;
+    has_threads(1)?;
     // SAFETY: the process has one thread (checked above), so the child's memory is consistent.
-    match unsafe { fork() } {
+    forked(unsafe { fork() })
+}
+
+/// Forks from a thread for which the main thread waits. The child has only this thread.
+///
+/// # Errors
+/// As [`split`]; EBUSY if there is a third thread.
+pub fn split_beside_waiting() -> Result<Side, Errno> {
+    has_threads(2)?;
+    // SAFETY: the only other thread (checked above) waits for a message of this one, and holds no lock meanwhile; so the
+    // child's memory is consistent.
+    forked(unsafe { fork() })
+}
+
+fn forked(result: nix::Result<ForkResult>) -> Result<Side, Errno> {
+    match result {
         Ok(ForkResult::Parent { child }) => Ok(Side::Parent(child)),
         Ok(ForkResult::Child) => Ok(Side::Child),
         Err(error) => Err(errno::from_nix(error)),
@@ -40,7 +55,7 @@ pub fn split() -> Result<Side, Errno> {
 /// # Errors
 /// As [`split`].
 pub fn split_unseen() -> Result<Side, Errno> {
-    one_thread()?;
+    has_threads(1)?;
     let no_signal: libc::c_ulong = 0;
     // SAFETY: without CLONE_VM this is a fork, and the process has one thread (checked above).
     let child = unsafe { libc::syscall(libc::SYS_clone, no_signal, 0, 0, 0, 0) };
@@ -90,11 +105,13 @@ pub fn quit_with(status: i32) -> ! {
 /// from the list.
 const LEAVING: u32 = 1000;
 
-fn one_thread() -> Result<(), Errno> {
+fn has_threads(count: usize) -> Result<(), Errno> {
     for _ in 0..LEAVING {
         // The kernel counts two links for the directory and one for each thread (fs/proc/base.c, proc_task_getattr); a listing
         // would take memory.
-        if rustix::fs::stat("/proc/self/task").is_ok_and(|tasks| tasks.st_nlink == 2 + 1) {
+        if rustix::fs::stat("/proc/self/task")
+            .is_ok_and(|tasks| usize::try_from(tasks.st_nlink) == Ok(2 + count))
+        {
             return Ok(());
         }
         std::thread::sleep(Duration::from_millis(1));

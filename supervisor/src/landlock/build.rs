@@ -12,9 +12,6 @@ use super::plan::{HeldCall, Untrapped};
 use super::{Grants, LandlockPlan, Names};
 use crate::config::options::Tier;
 
-/// Landlock's first ABI that scopes signals and abstract sockets (Linux 6.12).
-const SCOPING: u8 = 6;
-
 /// A floor that is ready to be entered.
 pub struct BuiltDomain {
     /// The domain; `None` if there is none to enter.
@@ -111,7 +108,7 @@ impl BuiltDomain {
 
     /// Whether the floor keeps signals inside the tree.
     pub fn scopes_signals(&self) -> bool {
-        self.domain.is_some() && landlock::abi().is_some_and(|abi| abi >= SCOPING)
+        self.domain.is_some() && landlock::abi().is_some_and(|abi| abi >= landlock::SCOPING)
     }
 }
 

@@ -7,6 +7,7 @@ mod hierarchy_grant;
 mod listing;
 mod location;
 mod plan;
+mod socket_scope;
 mod watch;
 
 pub use build::{BuiltDomain, Use};
@@ -17,4 +18,5 @@ pub use location::Location;
 pub use plan::LandlockPlan;
 #[cfg(test)]
 pub use plan::{HeldCall, Untrapped};
+pub use socket_scope::{LEFT_TO_OTHERS, SocketScope};
 pub use watch::watch;

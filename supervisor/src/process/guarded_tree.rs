@@ -40,7 +40,7 @@ use crate::judge::program_starts::ProgramStarts;
 use crate::judge::recorder::Recorder;
 use crate::judge::session_context::SessionContext;
 use crate::kernel::listener::Listener;
-use crate::landlock;
+use crate::landlock::{self, SocketScope};
 use crate::outside::{Outside, Unavailable};
 use crate::resolve::Resolver;
 use crate::session::Control;
@@ -111,6 +111,7 @@ pub fn guard_tree(
     command: StartingCommand,
     settings: SessionSettings,
     links: FrontLinks,
+    scope: SocketScope,
     to_front: &mut Option<File>,
 ) -> Result<Option<CommandEnd>, SupervisionError> {
     let SessionSettings {
@@ -160,6 +161,7 @@ pub fn guard_tree(
         observe,
         recorder,
         approvals: approvals.clone(),
+        scope,
         web: clients.clone(),
         moving: moving(&state, &reporter),
         known_programs: KnownPrograms::new(&state, project),

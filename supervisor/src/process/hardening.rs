@@ -8,6 +8,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use super::detach_stdio;
 use crate::kernel::limits;
 use crate::kernel::requests::{Disposition, dispose};
+use crate::landlock::LEFT_TO_OTHERS;
 use crate::worker::Priorities;
 
 /// The signals that neither end nor stop the supervisor.
@@ -30,7 +31,7 @@ pub fn become_supervisor() -> std::io::Result<Arc<Priorities>> {
     }
     // Each stop of a traced process sends SIGCHLD. Nothing here waits for it, and it would wake this thread.
     // SIGHUP is read from a descriptor: a thread that did not block SIGHUP would take the signal away from there.
-    let blocked = SigSet::from_iter([Signal::SIGCHLD, Signal::SIGHUP]);
+    let blocked = SigSet::from_iter(LEFT_TO_OTHERS);
     let _ = sigprocmask(SigmaskHow::SIG_SETMASK, Some(&blocked), None);
     detach_stdio([true, true, false]);
     // Only one thread keeps the capability. It sets priorities and does nothing else.

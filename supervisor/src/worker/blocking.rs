@@ -118,6 +118,11 @@ impl Worker {
         Worker::new(Arc::default(), true, |_| ())
     }
 
+    /// Who blocks in this worker's place, in another thread: what wakes the worker wakes that thread.
+    pub fn deputy(&self) -> Deputy {
+        Deputy(Arc::clone(&self.slot))
+    }
+
     /// Counts the worker as handling a call.
     pub(super) fn begin(&self) {
         self.is_counted.set(true);
@@ -244,6 +249,20 @@ impl Worker {
         let answer = wait();
         *self.slot.asks() = None;
         answer
+    }
+}
+
+/// A worker whose blocking call another thread makes.
+pub struct Deputy(Arc<Slot>);
+
+impl Deputy {
+    /// Makes the call in this thread, while the worker waits for it.
+    pub fn run<T>(self, call: impl FnOnce() -> T) -> T {
+        let own = rustix::thread::gettid().as_raw_nonzero().get() as u64;
+        let worker = self.0.worker.swap(own, Ordering::Relaxed);
+        let result = call();
+        self.0.worker.store(worker, Ordering::Relaxed);
+        result
     }
 }
 

@@ -20,7 +20,9 @@ pub use gateway::{caller, gateway, with_a_file, with_a_token, with_a_variable};
 pub use page::{late_page, page, page_to_come};
 pub use processes::victim;
 pub use programs::{agent, bus, terminal, tmux};
-pub use servers::{abstract_server, autobound, datagrams, late_server, messages, server, server_at};
+pub use servers::{
+    abstract_server, autobound, datagrams, late_server, messages, restarting_server, server, server_at,
+};
 
 /// A thread that polls `reached` and leaves a mark when it returns true.
 struct Watch {

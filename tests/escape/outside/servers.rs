@@ -4,6 +4,7 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram, UnixListener};
+use std::time::Duration;
 
 use guard_tests::Arena;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
@@ -63,6 +64,28 @@ pub fn late_server(arena: &Arena) -> Outside {
             }
         }
         listener.as_ref().is_some_and(|listener| listener.accept().is_ok())
+    })
+}
+
+/// A server that is started again and again, with the abstract name `$R` for datagrams and for connections: it gets the name
+/// as soon as the tree closes its own socket.
+pub fn restarting_server(arena: &Arena) -> Outside {
+    /// How often one look tries to bind the name.
+    const TRIES: usize = 2000;
+    let name = abstract_name(arena, "");
+    watch(arena, move || {
+        let datagrams = (0..TRIES).find_map(|_| UnixDatagram::bind_addr(&name).ok());
+        let listener = UnixListener::bind_addr(&name).ok();
+        std::thread::sleep(Duration::from_millis(10));
+        let was_sent = datagrams.is_some_and(|socket| {
+            socket.set_nonblocking(true).expect("a socket");
+            socket.recv(&mut [0; 9]).is_ok()
+        });
+        let was_connected = listener.is_some_and(|listener| {
+            listener.set_nonblocking(true).expect("a socket");
+            listener.accept().is_ok()
+        });
+        was_sent || was_connected
     })
 }
 

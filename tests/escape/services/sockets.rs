@@ -1,8 +1,10 @@
 //! Sockets that the tree did not make, by every way to name them. No rule names them.
 
-use crate::attempt::{attacks, c, python, sh};
+use crate::attempt::{attacks, attempt, c, python, sh};
 use crate::machine::has_i386;
-use crate::outside::{abstract_server, autobound, late_server, messages, server, server_at};
+use crate::outside::{
+    abstract_server, autobound, late_server, messages, restarting_server, server, server_at,
+};
 
 attacks! {
     in_a_writable_directory => python("
@@ -165,4 +167,46 @@ until = time.time() + 60
 while not os.path.exists('late') and time.time() < until: time.sleep(.002)
 socket.socket(socket.AF_UNIX).connect(name)").with(late_server);
     while_names_before_it_are_closed => c("services", "closed-names").with(abstract_server);
+}
+
+/// Threads wait for a socket of the tree's while it is closed, and a server outside gets its name.
+const WAITING: &str = "
+import socket, threading, time
+name = '\\0' + R.rstrip('/')
+until = time.time() + 60
+for round in range(40):
+    own = socket.socket(socket.AF_UNIX, KIND)
+    while time.time() < until:
+        try: own.bind(name); break
+        except OSError: time.sleep(.001)
+    if KIND == socket.SOCK_STREAM: own.listen(0)
+    def send():
+        s = socket.socket(socket.AF_UNIX, KIND)
+        try:
+            if KIND == socket.SOCK_STREAM: s.connect(name)
+            else: [s.sendto(b'do it', name) for _ in range(12)]
+        except OSError: pass
+    threads = [threading.Thread(target=send) for _ in range(40)]
+    for thread in threads: thread.start()
+    time.sleep(.02); own.close()
+    for thread in threads: thread.join()";
+
+/// Attacks by what waits for a name, if this kernel can hold that.
+fn waiting(kind: &'static str) {
+    if !guard_tests::has_socket_scope() {
+        guard_tests::skip("before Landlock's ABI 6 the kernel does not know whose an abstract socket is");
+        return;
+    }
+    let text = format!("import socket\nKIND = socket.{kind}\n{WAITING}");
+    let _ = attempt(&python(text.leak()).with(restarting_server));
+}
+
+#[test]
+fn messages_that_wait_while_a_name_changes_hands() {
+    waiting("SOCK_DGRAM");
+}
+
+#[test]
+fn connections_that_wait_while_a_name_changes_hands() {
+    waiting("SOCK_STREAM");
 }

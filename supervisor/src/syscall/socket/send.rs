@@ -16,6 +16,7 @@ use super::address::{Address, Use};
 use super::control_messages::ControlMessages;
 use super::message::{CallerMessage, MAX_PARTS, MessageContent};
 use super::{internet, unix};
+use crate::kernel::errno;
 use crate::kernel::messages::{self, OutgoingMessage};
 use crate::reply::{ContinueReason, HandlerResult, Reply};
 use crate::resolve::Object;
@@ -107,12 +108,21 @@ struct CallerSocket {
     kind: SocketType,
 }
 
+/// Where a message goes.
+enum Receiver {
+    /// To the socket in the file system to which the address leads.
+    At { _socket: Object },
+    /// To the socket of the tree's that has this abstract name.
+    Abstract,
+    /// Along the connection, or to another address.
+    Other,
+}
+
 /// A message that may be sent.
 struct JudgedMessage {
     /// The receiver's address for the kernel; empty if the message names none.
     name: Vec<u8>,
-    /// The socket in the file system to which the address leads.
-    _receiver: Option<Object>,
+    receiver: Receiver,
     content: MessageContent,
     control: ControlMessages,
 }
@@ -162,23 +172,28 @@ impl CallerSocket {
 
     /// Sends a judged message. Returns how many bytes were sent.
     fn send(&self, request: &Request<'_, '_>, message: JudgedMessage, flags: i32) -> Result<usize, Errno> {
-        let JudgedMessage { name, _receiver: _held, content, control } = message;
-        let sent = self.send_with(request, &name, content, &control, flags);
+        let JudgedMessage { name, receiver, content, control } = message;
+        let is_abstract = matches!(receiver, Receiver::Abstract);
+        let sent = self.send_with(request, &name, is_abstract, content, &control, flags);
         control.close(request);
-        sent
+        match sent {
+            Err(Errno::PERM) if is_abstract => Err(unix::judge_again(request, &name, self.kind)),
+            sent => sent,
+        }
     }
 
     fn send_with(
         &self,
         request: &Request<'_, '_>,
         name: &[u8],
+        is_abstract: bool,
         content: MessageContent,
         control: &ControlMessages,
         flags: i32,
     ) -> Result<usize, Errno> {
         // The kernel would wait for the network before it lets go of the supervisor's memory.
         let flags = flags & !libc::MSG_ZEROCOPY;
-        let transmission = Transmission { socket: self.fd.as_fd(), name, control, flags };
+        let transmission = Transmission { socket: self.fd.as_fd(), name, is_abstract, control, flags };
         if self.kind != SocketType::STREAM {
             if content.length() > self.max_message()? {
                 return Err(Errno::MSGSIZE);
@@ -212,19 +227,15 @@ impl CallerSocket {
             translated.close(request);
             return Err(error);
         }
-        Ok(JudgedMessage { name, _receiver: receiver, content, control: translated })
+        Ok(JudgedMessage { name, receiver, content, control: translated })
     }
 
-    /// Judges the receiver that a message names. Returns its address for the kernel, and its socket in the file system.
-    fn judge_receiver(
-        &self,
-        request: &Request<'_, '_>,
-        name: Vec<u8>,
-    ) -> Result<(Vec<u8>, Option<Object>), Errno> {
+    /// Judges the receiver that a message names. Returns its address for the kernel.
+    fn judge_receiver(&self, request: &Request<'_, '_>, name: Vec<u8>) -> Result<(Vec<u8>, Receiver), Errno> {
         // Sockets of these types send along their connection, whatever receiver the message names. The filter refuses
         // the flag by which a message makes a connection.
         if [SocketType::STREAM, SocketType::SEQPACKET].contains(&self.kind) {
-            return Ok((name, None));
+            return Ok((name, Receiver::Other));
         }
         if [AddressFamily::INET, AddressFamily::INET6].contains(&self.family) {
             request.guard.judge_socket(request.caller, Transport::Udp)?;
@@ -232,11 +243,15 @@ impl CallerSocket {
         match Address::parse(&name, self.family, Use::Send) {
             Address::Path(path) => {
                 let (name, receiver) = unix::receiver(request, path)?;
-                Ok((name, Some(receiver)))
+                Ok((name, Receiver::At { _socket: receiver }))
             }
-            Address::Abstract => unix::judge_name(request, &name, self.kind).map(|_| (name, None)),
-            Address::Internet(to) => Ok((internet::receiver(request, self.fd.as_fd(), &name, to)?, None)),
-            Address::Other => Ok((name, None)),
+            Address::Abstract => {
+                unix::judge_name(request, &name, self.kind).map(|_| (name, Receiver::Abstract))
+            }
+            Address::Internet(to) => {
+                Ok((internet::receiver(request, self.fd.as_fd(), &name, to)?, Receiver::Other))
+            }
+            Address::Other => Ok((name, Receiver::Other)),
         }
     }
 }
@@ -245,6 +260,8 @@ impl CallerSocket {
 struct Transmission<'m> {
     socket: BorrowedFd<'m>,
     name: &'m [u8],
+    /// Whether the name is that of an abstract socket.
+    is_abstract: bool,
     control: &'m ControlMessages,
     flags: i32,
 }
@@ -307,8 +324,8 @@ impl Transmission<'_> {
         control: &[u64],
         flags: i32,
     ) -> Result<usize, Errno> {
-        let message = OutgoingMessage { name: self.name, data, control };
-        let sent = messages::send(self.socket, message, flags | libc::MSG_DONTWAIT);
+        let send = |flags| self.hand_over(request, OutgoingMessage { name: self.name, data, control }, flags);
+        let sent = send(flags | libc::MSG_DONTWAIT);
         let waits = sent == Err(Errno::AGAIN)
             && flags & libc::MSG_DONTWAIT == 0
             && !rustix::fs::fcntl_getfl(self.socket)?.contains(OFlags::NONBLOCK);
@@ -316,10 +333,30 @@ impl Transmission<'_> {
             // The socket, the receiver's file, and the files that are passed on.
             let descriptors = 2 + self.control.count_files();
             let bytes = data.len() + size_of_val(control);
-            return request.worker.block_send(request.caller, descriptors, bytes, || {
-                messages::send(self.socket, message, flags)
-            });
+            return request.worker.block_send(request.caller, descriptors, bytes, || send(flags));
         }
         sent
+    }
+
+    /// Makes the system call; for an abstract name, in the scope of the tree's abstract sockets.
+    fn hand_over(
+        &self,
+        request: &Request<'_, '_>,
+        message: OutgoingMessage<'_>,
+        flags: i32,
+    ) -> Result<usize, Errno> {
+        let scope = &request.guard.session.scope;
+        if !(self.is_abstract && scope.is_entered()) {
+            return messages::send(self.socket, message, flags);
+        }
+        let OutgoingMessage { name, data, control } = message;
+        let (name, data, control) = (name.to_vec(), data.to_vec(), control.to_vec());
+        let socket = self.socket.try_clone_to_owned().map_err(errno::from_io)?;
+        let deputy = request.worker.deputy();
+        let send = move || {
+            let message = OutgoingMessage { name: &name, data: &data, control: &control };
+            deputy.run(|| messages::send(socket.as_fd(), message, flags))
+        };
+        scope.start(send)?
     }
 }

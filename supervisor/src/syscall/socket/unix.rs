@@ -43,7 +43,10 @@ pub fn connect_name(request: &Request<'_, '_>, socket: BorrowedFd<'_>, raw: &[u8
     let kind = sockopt::socket_type(socket)?;
     let judged = judge_name(request, raw, kind)?;
     let sockets = &request.guard.created.sockets;
-    let done = sockets.naming(socket, || request.connect(socket, raw))?;
+    let done = match sockets.naming(socket, || connect_in_scope(request, socket, raw)) {
+        Err(Errno::PERM) => return Err(judge_again(request, raw, kind)),
+        done => done?,
+    };
     // Another server may have the name by now. While one socket has a name, no other gets it.
     if judged.is_none_or(|judged| sockets.owner_of_name(&raw[FAMILY..], kind) == NameOwner::Tree(judged)) {
         return Ok(done);
@@ -61,6 +64,23 @@ pub fn connect_name(request: &Request<'_, '_>, socket: BorrowedFd<'_>, raw: &[u8
         return Err(error);
     }
     Ok(done)
+}
+
+/// Connects in the scope of the tree's abstract sockets; may block for long.
+fn connect_in_scope(request: &Request<'_, '_>, socket: BorrowedFd<'_>, raw: &[u8]) -> HandlerResult {
+    let (socket, address) = (socket.try_clone_to_owned().map_err(errno::from_io)?, raw.to_vec());
+    let deputy = request.worker.deputy();
+    let connect = move || deputy.run(|| requests::connect(socket.as_fd(), &address));
+    request.perform(|| request.worker.block(request.caller, || request.guard.session.scope.start(connect)?))
+}
+
+/// Judges an abstract name again, whose socket the kernel has refused. Returns the error for the caller: the kernel's, if the
+/// socket is the tree's after all.
+pub fn judge_again(request: &Request<'_, '_>, raw: &[u8], kind: SocketType) -> Errno {
+    match judge_name(request, raw, kind) {
+        Ok(_) => Errno::PERM,
+        Err(error) => error,
+    }
 }
 
 /// An address of no family, which ends a connection.
