@@ -1,6 +1,6 @@
 //! Attacks that create a closed path by moving.
 
-use guard_tests::World;
+use guard_tests::{World, rounds};
 
 /// The attack makes a directory with the closed name inside elsewhere, then moves it into place.
 #[test]
@@ -25,6 +25,48 @@ fn a_directory_without_closed_places_moves_as_ever() {
     let lines: Vec<&str> = ended.stdout.lines().collect();
     assert_eq!(lines[0], lines[1], "moved, not copied: {}", ended.stderr);
     assert_eq!(lines[2], "x");
+}
+
+/// The tree may move its own empty directory. In the meantime, the operator renames a repository to the directory's name.
+#[test]
+fn a_directory_that_takes_the_name_meanwhile_is_not_moved() {
+    let world = World::open().with_persistence(true);
+    let script = r#"
+import os
+n = 0
+while not os.path.exists("../stop"):
+    n += 1
+    try: os.mkdir("name")
+    except OSError: pass
+    try: os.rename("name", "to%d" % n); os.rmdir("to%d" % n)
+    except OSError: pass"#;
+    let mut tree = world.command();
+    let mut tree = tree.args(["-q", "--", "python3", "-c", script]).spawn().expect("the guard");
+    let at = |path: &str| world.root().join(path);
+    let (mut arrived, mut moved) = (0, None);
+    for number in 0..rounds(600, 20_000) {
+        let made = at(&format!("made{number}"));
+        for part in ["objects", "refs", "hooks"] {
+            std::fs::create_dir_all(made.join(".git").join(part)).expect("a directory");
+        }
+        std::fs::write(made.join(".git/HEAD"), "ref: refs/heads/main\n").expect("a file");
+        std::thread::sleep(std::time::Duration::from_micros(number as u64 * 37 % 1500));
+        // As long as the tree's own directory is there and empty, it is replaced.
+        if (0..2000).any(|_| std::fs::rename(&made, at("work/name")).is_ok()) {
+            arrived += 1;
+            // Whatever the tree had judged is done by now.
+            std::thread::sleep(std::time::Duration::from_millis(2));
+            if !at("work/name/.git/HEAD").exists() {
+                moved = Some(number);
+                break;
+            }
+        }
+        let _ = std::fs::remove_dir_all(at("work/name"));
+    }
+    world.write("stop", "");
+    assert_eq!(guard_tests::status_of(&mut tree), 0);
+    assert_eq!(moved, None);
+    assert!(arrived > 100, "{arrived}");
 }
 
 /// Two guards of one user judge and act one after the other. One that is stopped in between does not go on from what it has

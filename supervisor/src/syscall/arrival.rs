@@ -3,10 +3,10 @@
 
 use std::os::fd::AsFd;
 
-use rustix::fs::{AtFlags, FileType, RenameFlags, statat};
+use rustix::fs::{AtFlags, FileType, RenameFlags, fstat, statat};
 use rustix::io::Errno;
 
-use crate::resolve::{DirEntry, Object, real_path};
+use crate::resolve::{DirEntry, Identity, Object, real_path};
 
 /// A judged move of `old` to the name of `new`.
 pub struct Move<'e> {
@@ -41,33 +41,121 @@ impl<'e> Move<'e> {
         if self.has_arrived() { Ok(()) } else { self.undo() }
     }
 
-    /// Whether what has the new name is of the kind that was judged: a link would have needed more checks. The inode is
-    /// not compared, because some file systems give another one to what they move (overlayfs, FUSE). An object that
-    /// another call has moved, removed or replaced since counts as arrived, too: what is there now may be the
-    /// operator's, and stays there.
+    /// Whether what has the new name is what was judged: a link would have needed more checks, and what is in a directory was
+    /// judged, too. Of other kinds, the inode is not compared, because some file systems give another one to what they move
+    /// (overlayfs, FUSE). An object that another call has moved, removed or replaced since counts as arrived, too: what is
+    /// there now may be the operator's, and stays there. For a directory that takes two calls of others at this moment.
     fn has_arrived(&self) -> bool {
         let Ok(there) = statat(&self.new.parent, &self.new.name[..], AtFlags::SYMLINK_NOFOLLOW) else {
             return true;
         };
-        Some(FileType::from_raw_mode(there.st_mode)) == self.judged
-            || self.old.object.as_ref().is_some_and(|moved| was_at(moved, self.new))
+        let is_of_kind = Some(FileType::from_raw_mode(there.st_mode)) == self.judged;
+        if is_of_kind && self.judged != Some(FileType::Directory) {
+            return true;
+        }
+        let Some(moved) = &self.old.object else { return is_of_kind };
+        // Where names differ in case only, the kernel may report another spelling.
+        let is_same =
+            || fstat(&moved.fd).is_ok_and(|moved| Identity::from_stat(&moved) == Identity::from_stat(&there));
+        match real_path(moved.fd.as_fd()) {
+            // This was its last name, if something has replaced it since.
+            Ok(path) => path == self.new.path || is_same(),
+            Err(_) => is_of_kind,
+        }
     }
 
-    /// Moves back what was not judged. If that fails, removes it from the new name, unless it is a directory.
+    /// Moves back what was not judged. A directory goes back even if its name is taken by now. If it cannot be moved back,
+    /// what is no directory is removed from the new name.
     fn undo(&self) -> Result<(), Errno> {
         let Move { old, new, flags, .. } = *self;
-        let back = if flags.contains(RenameFlags::EXCHANGE) { flags } else { RenameFlags::NOREPLACE };
-        let undone = rustix::fs::renameat_with(&new.parent, &new.name[..], &old.parent, &old.name[..], back);
+        let back =
+            |flags| rustix::fs::renameat_with(&new.parent, &new.name[..], &old.parent, &old.name[..], flags);
+        let undone = match flags.contains(RenameFlags::EXCHANGE) {
+            true => back(flags),
+            false => back(RenameFlags::NOREPLACE),
+        };
         if undone.is_err() {
             // This call removes no directory.
-            let _ = rustix::fs::unlinkat(&new.parent, &new.name[..], AtFlags::empty());
+            let is_removed = rustix::fs::unlinkat(&new.parent, &new.name[..], AtFlags::empty()).is_ok();
+            if !is_removed && self.judged == Some(FileType::Directory) {
+                let _ = back(RenameFlags::EXCHANGE);
+            }
         }
         Err(Errno::NOENT)
     }
 }
 
-/// Whether `to` is the last name that the moved object had. If so, the object did arrive there, and something has replaced
-/// it since.
-fn was_at(moved: &Object, to: &DirEntry) -> bool {
-    real_path(moved.fd.as_fd()).is_ok_and(|path| path == to.path)
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::ffi::OsStrExt;
+    use std::path::Path;
+
+    use rustix::fs::{CWD, Mode, OFlags, openat};
+
+    use super::*;
+    use crate::resolve::HeadCache;
+
+    fn entry(directory: &Path, name: &str) -> DirEntry {
+        let path = OFlags::PATH | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+        let parent = openat(CWD, directory, path, Mode::empty()).unwrap();
+        let object = openat(&parent, name, path, Mode::empty()).ok().map(|fd| Object::from_fd(fd).unwrap());
+        DirEntry {
+            parent,
+            name: name.into(),
+            slash: false,
+            object,
+            absent: Errno::NOENT,
+            path: directory.join(name).as_os_str().as_bytes().to_vec(),
+            heads: HeadCache::default(),
+        }
+    }
+
+    /// Moves `own` to `new`, with what somebody else does between judgement and move.
+    fn moved(between: impl Fn(&Path)) -> (tempfile::TempDir, Result<(), Errno>) {
+        let ground = tempfile::tempdir().unwrap();
+        let at = ground.path().canonicalize().unwrap();
+        ["own", "theirs", "own/mine"].iter().for_each(|name| fs::create_dir(at.join(name)).unwrap());
+        fs::write(at.join("theirs/file"), "").unwrap();
+        let (old, mut new) = (entry(&at, "own"), entry(&at, "new"));
+        let done = Move::new(&old, &mut new, RenameFlags::empty());
+        between(&at);
+        let done = done.run();
+        (ground, done)
+    }
+
+    #[test]
+    fn a_directory_that_was_judged_arrives() {
+        let (ground, done) = moved(|_| ());
+        assert_eq!(done, Ok(()));
+        assert!(ground.path().join("new/mine").exists() && !ground.path().join("own").exists());
+    }
+
+    #[test]
+    fn another_directory_goes_back() {
+        let (ground, done) = moved(|at| {
+            fs::rename(at.join("own"), at.join("elsewhere")).unwrap();
+            fs::rename(at.join("theirs"), at.join("own")).unwrap();
+        });
+        assert_eq!(done, Err(Errno::NOENT));
+        assert!(ground.path().join("own/file").exists() && !ground.path().join("new").exists());
+        let (ground, done) = moved(|at| {
+            fs::remove_dir_all(at.join("own")).unwrap();
+            fs::rename(at.join("theirs"), at.join("own")).unwrap();
+        });
+        assert_eq!(done, Err(Errno::NOENT));
+        assert!(ground.path().join("own/file").exists() && !ground.path().join("new").exists());
+    }
+
+    #[test]
+    fn a_directory_goes_back_although_its_name_is_taken() {
+        let ground = tempfile::tempdir().unwrap();
+        let at = ground.path().canonicalize().unwrap();
+        fs::create_dir(at.join("own")).unwrap();
+        let (old, mut new) = (entry(&at, "own"), entry(&at, "new"));
+        let judged = Move::new(&old, &mut new, RenameFlags::empty());
+        fs::create_dir_all(at.join("new/theirs")).unwrap();
+        assert_eq!(judged.undo(), Err(Errno::NOENT));
+        assert!(at.join("own/theirs").exists() && !at.join("new/theirs").exists());
+    }
 }
