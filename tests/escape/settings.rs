@@ -209,3 +209,40 @@ fn packages_are_removed_with_what_they_ship() {
     assert!(next.stderr.contains("Invalid cross-device link"), "{}", next.stderr);
     assert!(!world.root().join("work/.vscode").exists(), "{}", next.stderr);
 }
+
+/// What OpenClaw's gateway loads at its start, wherever openclaw.json says that it is.
+#[test]
+fn what_openclaws_gateway_loads_is_protected() {
+    let world = made(
+        "mkdir -p clawd/hooks/mine lib/extra/h plug tools ~/.openclaw
+        for f in clawd/hooks/mine/handler.ts lib/extra/h/handler.ts plug/index.ts tools/server.js; do echo : > $f; done",
+    );
+    let work = world.work().display().to_string();
+    world.write(
+        "home/.openclaw/openclaw.json",
+        format!(
+            "{{agents: {{defaults: {{workspace: '{work}/clawd'}}}}, plugins: {{load: {{paths: ['{work}/plug']}}}},
+            mcp: {{servers: {{own: {{command: 'node', args: ['{work}/tools/server.js']}}}}}},
+            hooks: {{internal: {{entries: {{mine: {{enabled: true}}}}, load: {{extraDirs: ['{work}/lib/extra']}}}}}}}}"
+        ),
+    );
+    let files = [
+        "clawd/hooks/mine/handler.ts",
+        "clawd/hooks/new/handler.ts",
+        "lib/extra/h/handler.ts",
+        "lib/extra/new.ts",
+        "plug/index.ts",
+        "tools/server.js",
+    ];
+    let before = files.map(|file| world.read(format!("work/{file}")));
+    let line = files.map(|file| format!("mkdir -p $(dirname {file}); echo x >> {file}; cp /bin/true {file}"));
+    let done = run(&world, "work", &line.join("\n"));
+    assert_eq!(files.map(|file| world.read(format!("work/{file}"))), before, "{}", done.stderr);
+    // The rest of the workspace is the agent's.
+    let done = run(
+        &world,
+        "work",
+        "set -e; echo x > clawd/MEMORY.md; mkdir clawd/src; echo x > clawd/src/hooks; echo done > end",
+    );
+    assert!(world.read("work/end").is_some(), "{}", done.stderr);
+}

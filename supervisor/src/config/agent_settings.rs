@@ -9,6 +9,7 @@ mod hook_commands;
 mod json_escapes;
 mod looking_programs;
 mod mentioned_scripts;
+mod openclaw_config;
 mod opening_tasks;
 mod packages;
 mod programs_of_words;
@@ -26,6 +27,7 @@ mod yaml_spellings;
 
 use std::path::{Path, PathBuf};
 
+use guard_openclaw::gateway::Config;
 use serde_json::Value;
 
 use crate::config::realpath::Links;
@@ -81,6 +83,22 @@ pub fn named_files(links: &Links, home: &Path, projects: &[PathBuf]) -> Result<V
     files.sort();
     files.dedup();
     Ok(files)
+}
+
+/// Returns what OpenClaw's gateway loads or starts by an openclaw.json, with this state directory: a path that ends with a slash
+/// is a directory. A configuration that cannot be parsed starts nothing.
+///
+/// # Errors
+/// As [`named_files`].
+pub fn named_by_openclaw(
+    (config, state): (&Path, &Path),
+    home: &Path,
+    projects: &[PathBuf],
+) -> Result<Vec<PathBuf>, UnreadSettings> {
+    let read = Config::read(config);
+    let mut found = openclaw_config::loaded(&read, state, home);
+    found.extend(scripts_for_each(&openclaw_config::commands(&read), config, home, projects)?);
+    Ok(found)
 }
 
 /// The files that the state of Claude Code names.

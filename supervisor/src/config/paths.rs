@@ -175,7 +175,8 @@ impl Paths {
             ),
             persistence_sites: PersistenceSites {
                 start_link,
-                ..persistence_sites::find(&links, &record, &cwd, &home).map_err(SetupError::Unread)?
+                ..persistence_sites::find(&links, &record, &cwd, &home, &configs(&state, &home))
+                    .map_err(SetupError::Unread)?
             },
             // Somebody other than the operator chose the current directory, so it must not become the workspace.
             cwd: if options.untrusted_environment { home.clone() } else { cwd },
@@ -345,7 +346,8 @@ impl Paths {
         let (cwd, start) = (directory.to_owned(), directory.to_owned());
         let links = Links::default();
         let runs = self.runs();
-        let found = persistence_sites::find(&links, &runs, directory, &self.home);
+        let configs = configs(&self.state, &self.home);
+        let found = persistence_sites::find(&links, &runs, directory, &self.home, &configs);
         let persistence_sites = found.map_err(SetupError::Unread)?;
         let earlier_runs = runs.to_earlier_runs();
         let (projects, workspace) = (None, None);
@@ -454,6 +456,15 @@ fn usual_states(home: &Path) -> Vec<PathBuf> {
     let mut homes = vec![home.to_owned()];
     homes.extend(named_by("HOME"));
     homes.iter().map(|home| home.join(".openclaw")).collect()
+}
+
+/// Returns the configurations of OpenClaw, each with its state directory: that of this state directory, and the usual ones.
+fn configs(state: &Path, home: &Path) -> Vec<(PathBuf, PathBuf)> {
+    let mut configs = vec![(gateway::config(state), state.to_owned())];
+    configs.extend(usual_states(home).into_iter().map(|state| (state.join("openclaw.json"), state)));
+    configs.sort();
+    configs.dedup();
+    configs
 }
 
 /// Returns the ticket caches (krb5.conf(5), "ccache types") and the proxy certificates (voms-proxy-init(1)) that
