@@ -27,24 +27,17 @@ fn a_directory_without_closed_places_moves_as_ever() {
     assert_eq!(lines[2], "x");
 }
 
-/// The tree may move its own empty directory. In the meantime, the operator renames a repository to the directory's name.
-#[test]
-fn a_directory_that_takes_the_name_meanwhile_is_not_moved() {
-    let world = World::open().with_persistence(true);
-    let script = r#"
-import os
-n = 0
-while not os.path.exists("../stop"):
-    n += 1
-    try: os.mkdir("name")
-    except OSError: pass
-    try: os.rename("name", "to%d" % n); os.rmdir("to%d" % n)
-    except OSError: pass"#;
+/// The tree may move its own empty directory, and exchange it. In the meantime, the operator renames a repository to the
+/// directory's name.
+fn renamed_meanwhile(script: &str) {
+    let world = World::bare();
     let mut tree = world.command();
     let mut tree = tree.args(["-q", "--", "python3", "-c", script]).spawn().expect("the guard");
     let at = |path: &str| world.root().join(path);
+    // As long as the name has only been the tree's, nothing is remembered of it.
+    guard_tests::until("the tree moves its own", || at("work/ready").exists());
     let (mut arrived, mut moved) = (0, None);
-    for number in 0..rounds(600, 20_000) {
+    for number in 0..rounds(400, 20_000) {
         let made = at(&format!("made{number}"));
         for part in ["objects", "refs", "hooks"] {
             std::fs::create_dir_all(made.join(".git").join(part)).expect("a directory");
@@ -67,6 +60,41 @@ while not os.path.exists("../stop"):
     assert_eq!(guard_tests::status_of(&mut tree), 0);
     assert_eq!(moved, None);
     assert!(arrived > 100, "{arrived}");
+}
+
+#[test]
+fn a_directory_that_takes_the_name_meanwhile_is_not_moved() {
+    renamed_meanwhile(
+        r#"
+import os
+n = 0
+while not os.path.exists("../stop"):
+    n += 1
+    if n == 500: open("ready", "w").close()
+    try: os.mkdir("name")
+    except OSError: pass
+    try: os.rename("name", "to%d" % n); os.rmdir("to%d" % n)
+    except OSError: pass"#,
+    );
+}
+
+#[test]
+fn a_directory_that_takes_the_name_meanwhile_is_not_exchanged() {
+    renamed_meanwhile(
+        r#"
+import ctypes, os
+rename = ctypes.CDLL(None).renameat2
+n = 0
+while not os.path.exists("../stop"):
+    n += 1
+    if n == 500: open("ready", "w").close()
+    for name in "name", "to%d" % n:
+        try: os.mkdir(name)
+        except OSError: pass
+    rename(-100, b"to%d" % n, -100, b"name", 2)
+    try: os.rmdir("to%d" % n)
+    except OSError: pass"#,
+    );
 }
 
 /// Two guards of one user judge and act one after the other. One that is stopped in between does not go on from what it has

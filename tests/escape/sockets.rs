@@ -54,6 +54,22 @@ fn a_rule_that_names_the_socket_opens_it() {
     assert_eq!(received.recv_timeout(Duration::from_secs(60)).as_deref(), Ok("do it"));
 }
 
+/// Programs try one type after another. Nobody has the name for the others, natively too.
+#[test]
+fn the_trees_own_name_of_another_type_is_nobodys() {
+    let world = World::open();
+    let script = r#"
+import os, socket
+name = "\0guard-test-type-%d" % os.getpid()
+server = socket.socket(socket.AF_UNIX); server.bind(name); server.listen()
+for kind in socket.SOCK_DGRAM, socket.SOCK_SEQPACKET, socket.SOCK_STREAM:
+    try: socket.socket(socket.AF_UNIX, kind).connect(name); print("connected")
+    except ConnectionRefusedError: print("refused")"#;
+    let ended = world.guarded(&["python3", "-c", script]);
+    assert_eq!(ended.stdout, "refused\nrefused\nconnected\n", "{}", ended.stderr);
+    assert_eq!(ended.guard_lines(), Vec::<&str>::new());
+}
+
 /// Whatever else is bound: what is forgotten is gone.
 #[test]
 fn the_trees_own_servers_stay_known_among_thousands_of_others() {

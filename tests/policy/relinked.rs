@@ -91,7 +91,7 @@ fn a_denial_stays_where_a_removed_link_led() {
 /// Nothing would show where a link in the directory leads.
 #[test]
 fn the_tree_shuts_no_directory_on_the_way_to_what_is_denied() {
-    let world = denied("conf/deep/secret", &["work/conf/deep/secret", "work/beside/file"]);
+    let world = denied("conf/deep/secret", &["work/conf/deep/secret"]);
     let mut shell = Shell::start(world);
     for directory in ["conf", "conf/deep"] {
         for mode in ["000", "600", "300"] {
@@ -105,9 +105,58 @@ fn the_tree_shuts_no_directory_on_the_way_to_what_is_denied() {
         let opened = shell.run(&format!("chmod 700 {directory} && chmod 755 {directory} && echo changed"));
         assert_eq!(opened, "changed\n", "{}", shell.errors());
     }
-    let beside =
-        "chmod 000 beside && chmod 755 beside && mkdir own && chmod 000 own && rmdir own && echo changed";
-    assert_eq!(shell.run(beside), "changed\n", "{}", shell.errors());
+    let own = "mkdir -p own/deep && chmod 000 own/deep && chmod 600 own && chmod -R u+rwX own && rm -r own && echo changed";
+    assert_eq!(shell.run(own), "changed\n", "{}", shell.errors());
+    shell.end();
+}
+
+/// A rule, or a link of the operator's, may lead through a directory later.
+#[test]
+fn the_tree_shuts_no_directory_that_it_has_not_made() {
+    let world =
+        denied("current/secret", &["work/releases/1/secret", "work/releases/2/secret", "work/d2/file"]);
+    symlink("releases/1", world.work().join("current")).expect("a link");
+    symlink("../releases/2", world.work().join("d2/x")).expect("a link");
+    let mut shell = Shell::start(world);
+    assert_eq!(shell.run("chmod 000 d2; chmod 600 d2; stat -c %a d2"), "755\n", "{}", shell.errors());
+    relink(&shell, "d2/x", "work/current");
+    closes(&mut shell, "releases/2/secret");
+    shell.end();
+}
+
+/// Nor does it make one where something is denied, however its mode comes about.
+#[test]
+fn no_directory_on_the_way_to_what_is_denied_is_made_shut() {
+    let world = denied("conf/secret", &["work/real/secret"]);
+    let mut shell = Shell::start(world);
+    let made = "mkdir -m 0 conf; mkdir -m 300 conf; (umask 777; mkdir conf); ls -d conf";
+    assert_eq!(shell.run(made), "", "{}", shell.errors());
+    let list = "/usr/bin/python3 -c 'import os, struct; os.setxattr(\".\", \"system.posix_acl_default\", struct.pack(\"<I\", 2) + b\"\".join(struct.pack(\"<HHI\", tag, 0, 2**32-1) for tag in (1, 4, 32)))' || echo refused";
+    assert_eq!(shell.run(list), "refused\n", "{}", shell.errors());
+    let fine = "mkdir -m 700 conf && mkdir -m 0 other && rmdir other && echo made";
+    assert_eq!(shell.run(fine), "made\n", "{}", shell.errors());
+    shell.end();
+}
+
+/// What was not looked up before may lead anywhere.
+#[test]
+fn a_policy_does_not_follow_into_a_directory_that_was_shut() {
+    if guard_tests::is_root() {
+        guard_tests::skip("a mode keeps root from nothing");
+        return;
+    }
+    let world = denied("current/secret", &["work/releases/1/secret", "work/d2/secret"]);
+    symlink("releases/1", world.work().join("current")).expect("a link");
+    let mut shell = Shell::start(world);
+    let d2 = shell.world.work().join("d2");
+    fs::set_permissions(&d2, fs::Permissions::from_mode(0o000)).expect("a mode");
+    relink(&shell, "d2", "work/current");
+    let (applied, text) = shell.change(1);
+    assert!(!applied && text.contains("work/d2, which is yours"), "{text}");
+    // The denial of before stays.
+    assert_eq!(shell.run("cat releases/1/secret"), "", "{}", shell.errors());
+    fs::set_permissions(&d2, fs::Permissions::from_mode(0o755)).expect("a mode");
+    closes(&mut shell, "d2/secret");
     shell.end();
 }
 

@@ -64,7 +64,8 @@ impl FollowedNames {
     }
 
     fn to_earlier(&self) -> EarlierNames {
-        EarlierNames::new(self.directories.iter().map(|directory| (&*directory.path, &directory.names)))
+        let directories = self.directories.iter();
+        EarlierNames::new(directories.map(|directory| (directory.path.clone(), directory.names.clone())))
     }
 
     /// Compares each name with what it was. Returns one through which a path may lead elsewhere now, a link before others. The

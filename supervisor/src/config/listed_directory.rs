@@ -42,24 +42,18 @@ pub enum Name {
     Link(Vec<u8>),
 }
 
-/// What was at each name that a policy in force was compiled through, by path. Names where nothing was are left out.
+/// What was at each name that a policy in force was compiled through, by directory.
 #[derive(Debug, Default)]
-pub struct EarlierNames(HashMap<Vec<u8>, Name>);
+pub struct EarlierNames(HashMap<Vec<u8>, HashMap<Vec<u8>, Name>>);
 
 impl EarlierNames {
     /// Takes the names in these directories.
-    pub fn new<'n>(
-        directories: impl Iterator<Item = (&'n [u8], &'n HashMap<Vec<u8>, Name>)>,
-    ) -> EarlierNames {
-        let paths = directories.flat_map(|(directory, names)| {
-            let there = names.iter().filter(|(_, found)| **found != Name::Missing);
-            there.map(move |(name, found)| ([directory, name].join(&b'/'), found.clone()))
-        });
-        EarlierNames(paths.collect())
+    pub fn new(directories: impl Iterator<Item = (Vec<u8>, HashMap<Vec<u8>, Name>)>) -> EarlierNames {
+        EarlierNames(directories.collect())
     }
 
-    fn read(&self, directory: &[u8], name: &[u8]) -> Name {
-        self.0.get(&[directory, name].join(&b'/')).cloned().unwrap_or(Name::Missing)
+    fn read(&self, directory: &[u8], name: &[u8]) -> Option<&Name> {
+        self.0.get(directory)?.get(name)
     }
 }
 
@@ -69,6 +63,7 @@ impl EarlierNames {
 pub struct ListedDirectories {
     directories: HashMap<Vec<u8>, DirectoryNames>,
     shut: Option<Vec<u8>>,
+    as_before: Option<Vec<u8>>,
     /// While a tree runs: what was found before.
     earlier: Option<Arc<EarlierNames>>,
 }
@@ -100,7 +95,7 @@ enum NamesListing {
 
 impl ListedDirectories {
     /// Creates a list of no directories, while a tree runs. A name in a directory that cannot be searched is what it was
-    /// before: the tree may have taken the permission away. A link that is gone still leads where it led.
+    /// before, if it was looked up: the tree may have taken the permission away. A link that is gone still leads where it led.
     pub fn after(earlier: Arc<EarlierNames>) -> ListedDirectories {
         ListedDirectories { earlier: Some(earlier), ..ListedDirectories::default() }
     }
@@ -112,30 +107,31 @@ impl ListedDirectories {
         }
         let Some(names) = self.directories.get_mut(directory) else { return Name::Missing };
         let found = names.read(directory, name);
-        let earlier = || self.earlier.as_ref().map_or(Name::Missing, |earlier| earlier.read(directory, name));
+        let earlier = || self.earlier.as_ref().and_then(|earlier| earlier.read(directory, name));
         let counts = match &found {
-            Ok(Name::Missing) => Some(earlier()).filter(|earlier| matches!(earlier, Name::Link(_))),
+            Ok(Name::Missing) => earlier().filter(|earlier| matches!(earlier, Name::Link(_))),
             Ok(_) => None,
-            Err(Shut) => Some(earlier()),
+            Err(Shut) => earlier(),
         };
-        if found.is_err() && self.shut.is_none() && is_of_user(directory) {
-            self.shut = Some(directory.to_vec());
+        if found.is_err() && is_of_user(directory) {
+            let shut = if counts.is_some() { &mut self.as_before } else { &mut self.shut };
+            shut.get_or_insert_with(|| directory.to_vec());
         }
         match counts {
-            Some(counts) => names.retain(name, counts),
+            Some(counts) => names.retain(name, counts.clone()),
             None => found.unwrap_or(Name::Missing),
         }
     }
 
-    /// Returns the first directory of this user's in which a name could not be looked up for want of permission, if nothing
-    /// is known of it. A guarded program may have taken the permission away, and give it back later.
+    /// Returns the first directory of this user's in which a name could not be looked up for want of permission, and was not
+    /// looked up before. A guarded program may have taken the permission away, and give it back later.
     pub fn shut(&self) -> Option<&[u8]> {
-        self.shut.as_deref().filter(|_| self.earlier.is_none())
+        self.shut.as_deref()
     }
 
-    /// Returns the first such directory, if its names are what they were before.
+    /// Returns the first directory of this user's that cannot be searched, and of which a name is what it was before.
     pub fn as_before(&self) -> Option<&[u8]> {
-        self.shut.as_deref().filter(|_| self.earlier.is_some())
+        self.as_before.as_deref()
     }
 
     /// Returns each directory in which a name was looked up, with the names and what they were.

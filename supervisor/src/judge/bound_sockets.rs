@@ -154,19 +154,19 @@ impl BoundSockets {
         let bound = self.names.lock().get(&(name.to_vec(), kind.as_raw()));
         match bound.filter(|bound| bound.has_name(name, kind)) {
             Some(bound) => NameOwner::Tree(bound),
-            None if is_seen(name) => NameOwner::Outside,
+            None if is_seen(name, kind) => NameOwner::Outside,
             None => NameOwner::Nobody,
         }
     }
 }
 
-/// Whether the kernel's table has a socket with this name that can be reached; true in doubt. It shows a NUL in a name as
+/// Whether the kernel's table has a socket of this type with this name that can be reached; true in doubt. It shows a NUL in a name as
 /// `@`, so names that look the same count, too. The table may leave a socket out, so nothing but the message to the operator
 /// depends on this.
-fn is_seen(name: &[u8]) -> bool {
+fn is_seen(name: &[u8], kind: SocketType) -> bool {
     let Ok(table) = std::fs::read("/proc/net/unix") else { return true };
     let shown: Vec<u8> = name.iter().map(|&byte| if byte == 0 { b'@' } else { byte }).collect();
-    lines(&table).any(|line| line.name == shown && line.can_be_reached)
+    lines(&table).any(|line| line.name == shown && line.kind == kind && line.can_be_reached)
 }
 
 /// The owner of an abstract name.
@@ -186,6 +186,8 @@ pub struct ProcNetUnixEntry<'t> {
     pub name: &'t [u8],
     /// The socket's inode.
     pub inode: u32,
+    /// Its type.
+    pub kind: SocketType,
     /// Whether it listens, or receives datagrams. Accepted connections carry their server's name.
     pub can_be_reached: bool,
 }
@@ -197,9 +199,8 @@ fn lines(table: &[u8]) -> impl Iterator<Item = ProcNetUnixEntry<'_>> {
 
 /// Parses a line of /proc/net/unix; `None` if the line has no name.
 pub fn parse_entry(line: &[u8]) -> Option<ProcNetUnixEntry<'_>> {
-    /// `__SO_ACCEPTCON`, and `SOCK_DGRAM`, as the table shows them.
+    /// `__SO_ACCEPTCON`, as the table shows it.
     const LISTENS: &[u8] = b"00010000";
-    const DATAGRAM: &[u8] = b"0002";
     let mut fields = [&line[..0]; 7];
     let mut rest = line;
     for field in &mut fields {
@@ -212,7 +213,13 @@ pub fn parse_entry(line: &[u8]) -> Option<ProcNetUnixEntry<'_>> {
     let [_, _, _, flags, kind, _, inode] = fields;
     // The heading has no inode number.
     let inode = std::str::from_utf8(inode).ok()?.parse().ok()?;
-    Some(ProcNetUnixEntry { name, inode, can_be_reached: flags == LISTENS || kind == DATAGRAM })
+    let kind = SocketType::from_raw(u32::from_str_radix(std::str::from_utf8(kind).ok()?, 16).ok()?);
+    Some(ProcNetUnixEntry {
+        name,
+        inode,
+        kind,
+        can_be_reached: flags == LISTENS || kind == SocketType::DGRAM,
+    })
 }
 
 /// Whether a process has a socket bound to this file, also in another network namespace. Such sockets are not in

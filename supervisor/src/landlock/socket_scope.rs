@@ -10,11 +10,14 @@ use std::io;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
 use guard_shim::landlock::scope_abstract_sockets;
-use nix::sys::signal::{SigSet, SigmaskHow, Signal};
+use nix::sys::signal::{SigSet, SigmaskHow, Signal, pthread_sigmask};
 use rustix::io::Errno;
 
 /// The signals that a thread of the supervisor leaves to those that read them.
 pub const LEFT_TO_OTHERS: [Signal; 2] = [Signal::SIGCHLD, Signal::SIGHUP];
+
+/// The stack of a thread that makes one call.
+const STACK: usize = 64 << 10;
 
 type Job = Box<dyn FnOnce() + Send>;
 
@@ -61,20 +64,20 @@ impl SocketScope {
         self.0.is_some()
     }
 
-    /// Runs a job in the scope's first thread, and waits for it. Without a scope, runs it here.
+    /// Runs a job that does not block in the scope's first thread, and waits for it. Without a scope, runs it here.
     ///
     /// # Errors
-    /// EIO if the thread is gone, or the job has panicked.
+    /// EIO if a job has panicked.
     pub fn run<T: Send + 'static>(&self, job: impl FnOnce() -> T + Send + 'static) -> Result<T, Errno> {
         self.assign(Assignment::Run, job)
     }
 
-    /// Runs a job in a thread of its own in the scope, and waits for it. Without a scope, runs it here.
+    /// Runs a job that may block in a thread of its own in the scope, and waits for it. Without a scope, runs it here.
     ///
     /// # Errors
-    /// As [`SocketScope::run`], and if no thread can be started.
+    /// EAGAIN if no thread can be started, or the job has panicked.
     pub fn start<T: Send + 'static>(&self, job: impl FnOnce() -> T + Send + 'static) -> Result<T, Errno> {
-        self.assign(Assignment::Start, job)
+        self.assign(Assignment::Start, job).map_err(|_| Errno::AGAIN)
     }
 
     fn assign<T: Send + 'static>(
@@ -93,19 +96,25 @@ impl SocketScope {
 
 /// Follows assignments until nobody gives any.
 fn follow(assignments: &Receiver<Assignment>) {
+    leave_signals(SigmaskHow::SIG_BLOCK);
     for assignment in assignments {
         match assignment {
             Assignment::Run(job) => job(),
-            // Whoever waits learns that the job is gone.
             Assignment::Start(job) => {
-                drop(std::thread::Builder::new().name("scoped".into()).spawn(move || {
-                    let blocked = SigSet::from_iter(LEFT_TO_OTHERS);
-                    let _ = nix::sys::signal::pthread_sigmask(SigmaskHow::SIG_SETMASK, Some(&blocked), None);
+                let thread = std::thread::Builder::new().name("scoped".into()).stack_size(STACK);
+                // Whoever waits learns that the job is gone.
+                let _ = thread.spawn(move || {
+                    leave_signals(SigmaskHow::SIG_SETMASK);
                     job();
-                }))
+                });
             }
         }
     }
+}
+
+/// Leaves signals to the threads that read them. With SIG_SETMASK, takes all others, such as the one that wakes a thread.
+fn leave_signals(how: SigmaskHow) {
+    let _ = pthread_sigmask(how, Some(&SigSet::from_iter(LEFT_TO_OTHERS)), None);
 }
 
 #[cfg(test)]
@@ -135,7 +144,7 @@ mod tests {
     fn a_job_that_panics_is_an_error() {
         let scope = SocketScope::enter().unwrap();
         if scope.is_entered() {
-            assert_eq!(scope.start(|| panic!("as a fault would")), Err::<(), _>(Errno::IO));
+            assert_eq!(scope.start(|| panic!("as a fault would")), Err::<(), _>(Errno::AGAIN));
             assert_eq!(scope.start(|| 7), Ok(7));
             assert_eq!(scope.run(|| 7), Ok(7));
         }

@@ -13,7 +13,6 @@ pub struct Move<'e> {
     old: &'e DirEntry,
     new: &'e DirEntry,
     flags: RenameFlags,
-    judged: Option<FileType>,
 }
 
 impl<'e> Move<'e> {
@@ -23,7 +22,7 @@ impl<'e> Move<'e> {
         if !flags.contains(RenameFlags::EXCHANGE) {
             new.object = None;
         }
-        Move { old, new, flags, judged: old.object.as_ref().map(Object::kind) }
+        Move { old, new, flags }
     }
 
     /// The old path and the new one.
@@ -34,34 +33,12 @@ impl<'e> Move<'e> {
     /// Performs the move.
     ///
     /// # Errors
-    /// The kernel's; ENOENT if something of another kind had the name, as if what was judged had been removed before.
+    /// The kernel's; ENOENT if something else had the name, as if what was judged had been removed before.
     pub fn run(&self) -> Result<(), Errno> {
         let Move { old, new, flags, .. } = *self;
         rustix::fs::renameat_with(&old.parent, old.written(), &new.parent, new.written(), flags)?;
-        if self.has_arrived() { Ok(()) } else { self.undo() }
-    }
-
-    /// Whether what has the new name is what was judged: a link would have needed more checks, and what is in a directory was
-    /// judged, too. Of other kinds, the inode is not compared, because some file systems give another one to what they move
-    /// (overlayfs, FUSE). An object that another call has moved, removed or replaced since counts as arrived, too: what is
-    /// there now may be the operator's, and stays there. For a directory that takes two calls of others at this moment.
-    fn has_arrived(&self) -> bool {
-        let Ok(there) = statat(&self.new.parent, &self.new.name[..], AtFlags::SYMLINK_NOFOLLOW) else {
-            return true;
-        };
-        let is_of_kind = Some(FileType::from_raw_mode(there.st_mode)) == self.judged;
-        if is_of_kind && self.judged != Some(FileType::Directory) {
-            return true;
-        }
-        let Some(moved) = &self.old.object else { return is_of_kind };
-        // Where names differ in case only, the kernel may report another spelling.
-        let is_same =
-            || fstat(&moved.fd).is_ok_and(|moved| Identity::from_stat(&moved) == Identity::from_stat(&there));
-        match real_path(moved.fd.as_fd()) {
-            // This was its last name, if something has replaced it since.
-            Ok(path) => path == self.new.path || is_same(),
-            Err(_) => is_of_kind,
-        }
+        let is_other_right = !flags.contains(RenameFlags::EXCHANGE) || has_arrived(new.object.as_ref(), old);
+        if has_arrived(old.object.as_ref(), new) && is_other_right { Ok(()) } else { self.undo() }
     }
 
     /// Moves back what was not judged. A directory goes back even if its name is taken by now. If it cannot be moved back,
@@ -70,18 +47,51 @@ impl<'e> Move<'e> {
         let Move { old, new, flags, .. } = *self;
         let back =
             |flags| rustix::fs::renameat_with(&new.parent, &new.name[..], &old.parent, &old.name[..], flags);
-        let undone = match flags.contains(RenameFlags::EXCHANGE) {
-            true => back(flags),
-            false => back(RenameFlags::NOREPLACE),
+        if flags.contains(RenameFlags::EXCHANGE) {
+            let _ = back(flags);
+            return Err(Errno::NOENT);
+        }
+        let undone = match back(RenameFlags::NOREPLACE) {
+            // Some file systems have no flags (NFS). A directory replaces no file, and no directory with something in it.
+            Err(Errno::INVAL | Errno::OPNOTSUPP) if is_directory(old) => back(RenameFlags::empty()),
+            undone => undone,
         };
         if undone.is_err() {
             // This call removes no directory.
             let is_removed = rustix::fs::unlinkat(&new.parent, &new.name[..], AtFlags::empty()).is_ok();
-            if !is_removed && self.judged == Some(FileType::Directory) {
+            if !is_removed && is_directory(old) {
                 let _ = back(RenameFlags::EXCHANGE);
             }
         }
         Err(Errno::NOENT)
+    }
+}
+
+/// Whether what was judged is a directory.
+fn is_directory(entry: &DirEntry) -> bool {
+    entry.object.as_ref().is_some_and(|object| object.kind() == FileType::Directory)
+}
+
+/// Whether what has the name `to` now is what was judged: a link would have needed more checks, and what is in a directory was
+/// judged, too. Of other kinds, the inode is not compared, because some file systems give another one to what they move
+/// (overlayfs, FUSE). An object that another call has moved, removed or replaced since counts as arrived, too: what is there
+/// now may be the operator's, and stays there. For a directory that takes two calls of others at this moment.
+fn has_arrived(judged: Option<&Object>, to: &DirEntry) -> bool {
+    let Ok(there) = statat(&to.parent, &to.name[..], AtFlags::SYMLINK_NOFOLLOW) else {
+        return true;
+    };
+    let Some(judged) = judged else { return false };
+    let is_of_kind = FileType::from_raw_mode(there.st_mode) == judged.kind();
+    if is_of_kind && judged.kind() != FileType::Directory {
+        return true;
+    }
+    // Where names differ in case only, the kernel may report another spelling.
+    let is_same =
+        || fstat(&judged.fd).is_ok_and(|judged| Identity::from_stat(&judged) == Identity::from_stat(&there));
+    match real_path(judged.fd.as_fd()) {
+        // This was its last name, if something has replaced it since.
+        Ok(path) => path == to.path || is_same(),
+        Err(_) => is_of_kind,
     }
 }
 

@@ -7,7 +7,7 @@ use guard_policy::Access;
 use rustix::fs::{AtFlags, Gid, Mode, OFlags, Timespec, Timestamps, Uid, XattrFlags};
 use rustix::io::Errno;
 
-use super::{Request, git_config, set_id};
+use super::{Request, git_config, posix_acl, set_id};
 use crate::judge::anchored_path::AnchoredPath;
 use crate::kernel::requests;
 use crate::reply::{HandlerResult, Reply};
@@ -86,13 +86,27 @@ pub fn fchmod(request: &Request<'_, '_>, fd: i32, mode: i32) -> HandlerResult {
 
 /// Judges a mode that keeps the owner out of a directory.
 fn judge_mode(request: &Request<'_, '_>, place: AnchoredPath<'_>, mode: i32) -> Result<(), Errno> {
-    let is_open = (libc::S_IRUSR | libc::S_IXUSR) & !(mode as u32) == 0;
-    if is_open { Ok(()) } else { request.guard.judge_hiding(request.caller, place) }
+    if keeps_owner_out(Mode::from_raw_mode(mode as u32)) {
+        request.guard.judge_hiding(request.caller, place)
+    } else {
+        Ok(())
+    }
 }
 
-/// Judges an extended attribute: an access control list has the owner's permissions, too (acl(5)).
-fn judge_attribute(request: &Request<'_, '_>, place: AnchoredPath<'_>, name: &[u8]) -> Result<(), Errno> {
-    if name == b"system.posix_acl_access" {
+/// Whether a mode keeps a directory's owner from searching or listing it.
+pub fn keeps_owner_out(mode: Mode) -> bool {
+    !mode.contains(Mode::RUSR | Mode::XUSR)
+}
+
+/// Judges an extended attribute: an access control list has the owner's permissions, too.
+fn judge_attribute(
+    request: &Request<'_, '_>,
+    place: AnchoredPath<'_>,
+    name: &[u8],
+    value: &[u8],
+) -> Result<(), Errno> {
+    let is_list = [posix_acl::ACCESS, posix_acl::DEFAULT].contains(&name);
+    if is_list && posix_acl::keeps_owner_out(value) {
         request.guard.judge_hiding(request.caller, place)
     } else {
         Ok(())
@@ -243,7 +257,7 @@ pub fn setxattr(request: &Request<'_, '_>, follow: bool) -> HandlerResult {
     let target = find(request, libc::AT_FDCWD, request.caller.word(0), last, false)?;
     let place = AnchoredPath::from_target(&target);
     request.guard.judge_change(request.caller, place)?;
-    judge_attribute(request, place, &name)?;
+    judge_attribute(request, place, &name, &value)?;
     let object = target.there()?;
     // The /proc path leads to the object itself: if a symbolic link was kept, to the link and not through it.
     request.perform(|| rustix::fs::setxattr(link_to(object.fd.as_fd()), name, &value, flags))
@@ -252,7 +266,7 @@ pub fn setxattr(request: &Request<'_, '_>, follow: bool) -> HandlerResult {
 pub fn fsetxattr(request: &Request<'_, '_>) -> HandlerResult {
     let (name, value, flags) = xattr(request)?;
     let (file, path) = by_descriptor(request, request.caller.int(0))?;
-    judge_attribute(request, AnchoredPath::object(&path, &file), &name)?;
+    judge_attribute(request, AnchoredPath::object(&path, &file), &name, &value)?;
     request.perform(|| rustix::fs::fsetxattr(&file.fd, name, &value, flags))
 }
 

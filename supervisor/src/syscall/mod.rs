@@ -21,6 +21,7 @@ mod outside;
 mod own_copy;
 mod passthrough;
 mod plain_path;
+mod posix_acl;
 mod process;
 mod rename;
 mod replacement;
@@ -163,10 +164,10 @@ impl Request<'_, '_> {
         if self.caller.kernel().has_room(self.caller.tid()) { Ok(()) } else { Err(Errno::MFILE) }
     }
 
-    /// Sets this worker's umask to the caller's, so that what it creates gets the right mode.
-    fn adopt_umask(&self) -> Result<(), Errno> {
-        let umask = self.caller.status()?.umask;
-        rustix::process::umask(Mode::from_raw_mode(umask));
-        Ok(())
+    /// Sets this worker's umask to the caller's, so that what it creates gets the right mode. Returns it.
+    fn adopt_umask(&self) -> Result<Mode, Errno> {
+        let umask = Mode::from_raw_mode(self.caller.status()?.umask);
+        rustix::process::umask(umask);
+        Ok(umask)
     }
 }

@@ -6,6 +6,7 @@ use std::time::Instant;
 use rustix::fs::{AtFlags, FileType, Mode};
 use rustix::io::Errno;
 
+use super::attributes::keeps_owner_out;
 use super::{Request, git_config, set_id};
 use crate::caller::CallerPath;
 use crate::inflight;
@@ -46,9 +47,12 @@ pub fn mkdir(request: &Request<'_, '_>, dirfd: i32, path: u64, mode: i32) -> Han
         request.guard.judge_mkdir(request.caller, AnchoredPath::from_entry(entry))
     };
     let entry = free_entry(request, dirfd, path, judge)?;
-    request.adopt_umask()?;
+    let umask = request.adopt_umask()?;
     // The kernel drops the other bits of a directory's mode (S_IRWXUGO | S_ISVTX).
     let mode = Mode::from_raw_mode(mode as u32 & 0o1777);
+    if keeps_owner_out(mode - umask) {
+        request.guard.judge_hidden_way(request.caller, &entry.path)?;
+    }
     let since = Instant::now();
     let outcome = request.perform(|| rustix::fs::mkdirat(&entry.parent, entry.written(), mode));
     // Nothing else was made by this call: a directory that existed before is somebody else's.

@@ -260,9 +260,20 @@ impl Deputy {
     pub fn run<T>(self, call: impl FnOnce() -> T) -> T {
         let own = rustix::thread::gettid().as_raw_nonzero().get() as u64;
         let worker = self.0.worker.swap(own, Ordering::Relaxed);
-        let result = call();
-        self.0.worker.store(worker, Ordering::Relaxed);
-        result
+        let _returned = SlotReturn { slot: self.0, worker };
+        call()
+    }
+}
+
+/// Gives a worker its slot back, also if the call panics.
+struct SlotReturn {
+    slot: Arc<Slot>,
+    worker: u64,
+}
+
+impl Drop for SlotReturn {
+    fn drop(&mut self) {
+        self.slot.worker.store(self.worker, Ordering::Relaxed);
     }
 }
 

@@ -357,6 +357,6 @@ impl Transmission<'_> {
             let message = OutgoingMessage { name: &name, data: &data, control: &control };
             deputy.run(|| messages::send(socket.as_fd(), message, flags))
         };
-        scope.start(send)?
+        if flags & libc::MSG_DONTWAIT != 0 { scope.run(send)? } else { scope.start(send)? }
     }
 }
