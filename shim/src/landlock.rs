@@ -28,9 +28,9 @@ const ADDED: &[(u8, &str)] = &[
     (6, "signals and abstract sockets"),
 ];
 
-/// The version that restricts TCP ports, which only some policies need.
 /// The first version that scopes signals and abstract sockets (Linux 6.12).
 pub const SCOPING: u8 = 6;
+/// The version that restricts TCP ports, which only some policies need.
 const PORTS: (u8, &str) = (4, "TCP ports");
 
 /// How much of the domain this kernel can enforce.

@@ -110,21 +110,7 @@ fn the_tree_shuts_no_directory_on_the_way_to_what_is_denied() {
     shell.end();
 }
 
-/// A rule, or a link of the operator's, may lead through a directory later.
-#[test]
-fn the_tree_shuts_no_directory_that_it_has_not_made() {
-    let world =
-        denied("current/secret", &["work/releases/1/secret", "work/releases/2/secret", "work/d2/file"]);
-    symlink("releases/1", world.work().join("current")).expect("a link");
-    symlink("../releases/2", world.work().join("d2/x")).expect("a link");
-    let mut shell = Shell::start(world);
-    assert_eq!(shell.run("chmod 000 d2; chmod 600 d2; stat -c %a d2"), "755\n", "{}", shell.errors());
-    relink(&shell, "d2/x", "work/current");
-    closes(&mut shell, "releases/2/secret");
-    shell.end();
-}
-
-/// Nor does it make one where something is denied, however its mode comes about.
+/// Nor does it make one there, however its mode comes about.
 #[test]
 fn no_directory_on_the_way_to_what_is_denied_is_made_shut() {
     let world = denied("conf/secret", &["work/real/secret"]);
@@ -135,6 +121,25 @@ fn no_directory_on_the_way_to_what_is_denied_is_made_shut() {
     assert_eq!(shell.run(list), "refused\n", "{}", shell.errors());
     let fine = "mkdir -m 700 conf && mkdir -m 0 other && rmdir other && echo made";
     assert_eq!(shell.run(fine), "made\n", "{}", shell.errors());
+    shell.end();
+}
+
+/// Nothing was there when the run began.
+#[test]
+fn a_shut_directory_of_the_trees_keeps_no_policy_from_coming_into_force() {
+    let world = World::bare();
+    world.write("work/plain", "told\n");
+    let with = |denied: &str| {
+        let rules = format!("\"{}/work/later/deep/**\": \"rw-\"}}, \"deny\"", world.root().display());
+        denying(&world, denied).replace("}, \"deny\"", &format!(", {rules}"))
+    };
+    let (before, after) = (with("none"), with("plain"));
+    let world = world.policy(&before);
+    let mut shell = Shell::start(world);
+    assert_eq!(shell.run("mkdir -m 0 later && cat plain"), "told\n", "{}", shell.errors());
+    shell.world.write("guard.json", after);
+    assert!(shell.change(1).0, "{}", shell.errors());
+    assert_eq!(shell.run("cat plain; rmdir later && echo gone"), "gone\n", "{}", shell.errors());
     shell.end();
 }
 

@@ -70,14 +70,12 @@ fn output_written_under_a_prompt_comes_after_it() {
     session.leave();
 }
 
-/// Asserts that no character of the prompt has a default colour, or a numbered one: the command can change those.
-fn has_its_own_colours(picture: &Picture, set: &str) {
+/// Returns the characters of the prompt that have a default colour, or a numbered one: the command can change those.
+fn in_other_colours(picture: &Picture) -> Vec<&String> {
     let rows: Vec<&str> = picture.text.lines().collect();
     let first = rows.iter().position(|row| row.contains("may this program run?")).expect("a prompt");
     let cells = picture.cells.chunks(usize::from(SIZE.1)).skip(first).flatten();
-    for cell in cells.filter(|cell| !cell.starts_with(' ')) {
-        assert_eq!(cell.matches("Rgb(").count(), 2, "{set}: {cell}");
-    }
+    cells.filter(|cell| !cell.starts_with(' ') && cell.matches("Rgb(").count() != 2).collect()
 }
 
 #[test]
@@ -106,7 +104,7 @@ fn no_state_of_the_terminal_hides_it() {
         let before = session.emulator.written().len();
         session.line(&format!("clear; printf '{set}'; $ASKED x >/dev/null; printf '{reset}'; clear"));
         let picture = session.prompted();
-        has_its_own_colours(&picture, set);
+        assert_eq!(in_other_colours(&picture), Vec::<&String>::new(), "{set}");
         let written = session.emulator.written();
         let written = written.get(before..).unwrap_or_default();
         let drawn = written.find("may this program run?").unwrap_or_default();
@@ -154,10 +152,13 @@ fn a_process_does_not_look_like_two() {
 fn no_state_hides_lines_either() {
     let world = world();
     let mut session = Session::on(&world, SIZE, Replies::Given, "dumb");
-    session.line(r"printf '\e[8m\e[30;40m\e(0\e[29;30r\e[?6h'; $ASKED one; printf '\e[?6l\e[r\e(B\e[m'");
+    // A prompt that is drawn before the terminal has got the sequences comes before their effect, too.
+    session.line(
+        r"printf '\e[8m\e[30;40m\e(0\e[29;30r\e[?6h'; sleep .5; $ASKED one; printf '\e[?6l\e[r\e(B\e[m'",
+    );
     session.emulator.expect("bin/asked one, in ");
     let yes = session.yes();
-    has_its_own_colours(&session.emulator.picture(), "lines");
+    assert_eq!(in_other_colours(&session.emulator.picture()), Vec::<&String>::new());
     sleep(Duration::from_millis(2500));
     session.slowly(&yes);
     until("the call goes on", || world.pending().is_empty());

@@ -8,7 +8,7 @@ struct Known {
     is: fn(&Call, &str, &str) -> bool,
 }
 
-const KNOWN: [Known; 6] = [
+const KNOWN: [Known; 7] = [
     Known {
         name: "openat2 with O_PATH",
         is: |call, _, guarded| {
@@ -50,6 +50,18 @@ const KNOWN: [Known; 6] = [
             let others = |line: &str| flags(line).map(|flags| flags & !libc::O_NOFOLLOW);
             // The broker's run may be either side: it is compared with the kernel's tier, too.
             call.name == "F_GETFL" && others(native).is_some() && others(native) == others(guarded)
+        },
+    },
+    Known {
+        name: "a removed file by a descriptor that was opened for less",
+        is: |call, native, guarded| {
+            let by_path =
+                |arg: &Arg| matches!(arg, Arg::Path(path) | Arg::PathAtEnd(path) if is_descriptor(path));
+            let is_empty =
+                |arg: &Arg| matches!(arg, Arg::Int(flags) if flags & i64::from(libc::AT_EMPTY_PATH) != 0);
+            guarded == "= -1 EACCES"
+                && !native.starts_with("= -1 ")
+                && call.args.iter().any(|arg| by_path(arg) || is_empty(arg))
         },
     },
     Known { name: SET_ID, is: |_, native, guarded| without_set_id(native) == guarded },

@@ -52,8 +52,25 @@ impl EarlierNames {
         EarlierNames(directories.collect())
     }
 
+    /// Returns what was at a name; `None` if it was not looked up. In a directory that was not there, nothing was.
     fn read(&self, directory: &[u8], name: &[u8]) -> Option<&Name> {
+        let was_there = || self.found(directory, name);
+        was_there().or_else(|| self.was_missing(directory).then_some(&Name::Missing))
+    }
+
+    fn found(&self, directory: &[u8], name: &[u8]) -> Option<&Name> {
         self.0.get(directory)?.get(name)
+    }
+
+    /// Whether nothing was at this path, or at a directory on the way to it.
+    fn was_missing(&self, mut path: &[u8]) -> bool {
+        while let Some(at) = path.iter().rposition(|byte| *byte == b'/') {
+            if let Some(found) = self.found(&path[..at], &path[at + 1..]) {
+                return *found == Name::Missing;
+            }
+            path = &path[..at];
+        }
+        false
     }
 }
 
@@ -258,6 +275,27 @@ mod tests {
         // The name stays what it was when the directory was listed.
         fs::write(root.join("none"), "").unwrap();
         assert_eq!(read("none"), Name::Missing);
+    }
+
+    #[test]
+    fn below_what_was_missing_nothing_was() {
+        let names = |names: &[(&str, Name)]| -> HashMap<Vec<u8>, Name> {
+            names.iter().map(|(name, found)| (name.as_bytes().to_vec(), found.clone())).collect()
+        };
+        let home = names(&[("none", Name::Missing), ("there", Name::Itself)]);
+        let there = names(&[("link", Name::Link(b"x".to_vec()))]);
+        let earlier = EarlierNames::new([(b"/h".to_vec(), home), (b"/h/there".to_vec(), there)].into_iter());
+        assert_eq!(earlier.read(b"/h/there", b"link"), Some(&Name::Link(b"x".to_vec())));
+        for (directory, found) in [
+            ("/h/none", Some(&Name::Missing)),
+            ("/h/none/deep/er", Some(&Name::Missing)),
+            ("/h/there", None),
+            ("/h/there/deep", None),
+            ("/h/other", None),
+            ("/elsewhere", None),
+        ] {
+            assert_eq!(earlier.read(directory.as_bytes(), b"name"), found, "{directory}");
+        }
     }
 
     #[test]

@@ -23,9 +23,6 @@ use crate::resolve::{Identity, Object};
 const LED_TO: &str =
     "a protected name is a symbolic link that leads through this path; a link here would redirect it";
 
-/// Why a directory must stay open to its owner.
-const HIDDEN: &str = "only a directory that the tree has made may be closed to its owner: nothing shows where a link in it leads";
-
 /// An access in the form in which it is recorded.
 fn used(access: Access, is_made: bool) -> Used {
     let written = if is_made { Used::WRITTEN | Used::MADE } else { Used::WRITTEN };
@@ -276,8 +273,8 @@ impl Guard {
     }
 
     /// Judges whether a directory may get a mode, or an access control list, by which its owner may not search or list it.
-    /// Only a directory that the tree has made may, and none on the way to something that is protected or denied: nothing would
-    /// show where a link in it leads, also if a rule or a link of the operator's leads there later.
+    /// No directory of a git repository of the operator's may, nor its work tree, nor a directory on the way to where a
+    /// protected name leads, or to something that is protected or denied: nothing would show where a link in it leads.
     ///
     /// # Errors
     /// EACCES if it is refused.
@@ -292,11 +289,7 @@ impl Guard {
         if is_hidden && let Some(refusal) = self.repository_refusal(place.path) {
             return self.settle(caller, Operation::Write, place.path, &[], &refusal);
         }
-        self.judge_hidden_way(caller, place.path)?;
-        if self.created.directories.contains_open(object.fd.as_fd()) {
-            return Ok(());
-        }
-        self.refuse(caller, Operation::Write, place.path, HIDDEN)
+        self.judge_hidden_way(caller, place.path)
     }
 
     /// Judges whether a directory at a path may keep its owner out: not on the way to something that is protected or denied.
