@@ -130,16 +130,19 @@ fn a_shut_directory_of_the_trees_keeps_no_policy_from_coming_into_force() {
     let world = World::bare();
     world.write("work/plain", "told\n");
     let with = |denied: &str| {
-        let rules = format!("\"{}/work/later/deep/**\": \"rw-\"}}, \"deny\"", world.root().display());
+        let work = world.work().display().to_string();
+        let rules = format!("\"{work}/later/deep/**\": \"rw-\", \"{work}/linked/**\": \"rw-\"}}, \"deny\"");
         denying(&world, denied).replace("}, \"deny\"", &format!(", {rules}"))
     };
     let (before, after) = (with("none"), with("plain"));
     let world = world.policy(&before);
     let mut shell = Shell::start(world);
-    assert_eq!(shell.run("mkdir -m 0 later && cat plain"), "told\n", "{}", shell.errors());
+    let shut = "mkdir -m 0 later && mkdir own && ln -s own/deep linked && chmod 000 own && cat plain";
+    assert_eq!(shell.run(shut), "told\n", "{}", shell.errors());
     shell.world.write("guard.json", after);
-    assert!(shell.change(1).0, "{}", shell.errors());
-    assert_eq!(shell.run("cat plain; rmdir later && echo gone"), "gone\n", "{}", shell.errors());
+    until("it is in force", || shell.run("cat plain").is_empty());
+    assert!(shell.changes().iter().all(|change| change["applied"] == true), "{}", shell.errors());
+    assert_eq!(shell.run("rmdir later own && echo gone"), "gone\n", "{}", shell.errors());
     shell.end();
 }
 

@@ -31,7 +31,6 @@ pub fn named_by_user(links: &Links, home: &Path, top: &Path) -> Vec<PathBuf> {
     named.others
 }
 
-#[derive(Debug)]
 pub(super) struct NamedPaths<'l> {
     links: &'l Links,
     pub(super) others: Vec<PathBuf>,

@@ -56,7 +56,6 @@ pub fn git_directories_led_to(links: &Links, top: &Path) -> Vec<PathBuf> {
     own.into_iter().chain(common).collect()
 }
 
-#[derive(Debug)]
 pub(super) struct Repositories<'l> {
     links: &'l Links,
     /// Directories with a `.git` in them.

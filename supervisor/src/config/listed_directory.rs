@@ -117,8 +117,10 @@ impl ListedDirectories {
         ListedDirectories { earlier: Some(earlier), ..ListedDirectories::default() }
     }
 
-    /// Returns what is at a name. The path of its directory has no links, and no slash at the end.
-    pub fn read(&mut self, directory: &[u8], name: &[u8]) -> Name {
+    /// Returns what is at a name. The path of its directory has no links, and no slash at the end. `by_trees_link` says whether
+    /// the tree may have made a link that has led to the directory: no rule follows such a link, so it does not matter where
+    /// names in the directory lead.
+    pub fn read(&mut self, directory: &[u8], name: &[u8], by_trees_link: impl FnOnce() -> bool) -> Name {
         if !self.directories.contains_key(directory) {
             self.directories.insert(directory.to_vec(), DirectoryNames::default());
         }
@@ -131,7 +133,8 @@ impl ListedDirectories {
             Err(Shut) => earlier(),
         };
         if found.is_err() && is_of_user(directory) {
-            let shut = if counts.is_some() { &mut self.as_before } else { &mut self.shut };
+            let is_known = counts.is_some() || by_trees_link();
+            let shut = if is_known { &mut self.as_before } else { &mut self.shut };
             shut.get_or_insert_with(|| directory.to_vec());
         }
         match counts {
@@ -249,7 +252,7 @@ mod tests {
         let mut listed = ListedDirectories::default();
         for number in 0..=MIN_LOOKUPS {
             let name = number.to_string();
-            assert_eq!(listed.read(root.as_os_str().as_bytes(), name.as_bytes()), Name::Missing);
+            assert_eq!(listed.read(root.as_os_str().as_bytes(), name.as_bytes(), || false), Name::Missing);
         }
         listed
     }
@@ -266,7 +269,7 @@ mod tests {
         symlink("File", root.join("link")).unwrap();
         let mut listed = directory_of(root);
         assert!(is_listed(&listed, root));
-        let mut read = |name: &str| listed.read(root.as_os_str().as_bytes(), name.as_bytes());
+        let mut read = |name: &str| listed.read(root.as_os_str().as_bytes(), name.as_bytes(), || false);
         assert_eq!(read("File"), Name::Itself);
         // Another spelling is looked up, because the directory may ignore case.
         assert_eq!(read("file"), Name::Missing);

@@ -42,9 +42,14 @@ impl LinkTrail {
     }
 }
 
+/// Whether the tree may replace what is at a path.
+type IsTrees = Box<dyn Fn(&[u8]) -> bool>;
+
 /// A cache of what each name was when it was first looked up.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct Links {
+    /// While a tree runs: which links it may have made.
+    is_trees: Option<IsTrees>,
     directories: RefCell<ListedDirectories>,
     /// The resolved directories, for lookups of several names in the same one.
     ways: RefCell<HashMap<Vec<u8>, LinkTrail>>,
@@ -62,9 +67,15 @@ pub struct Shut {
 }
 
 impl Links {
-    /// Creates a cache for a policy that is compiled while its tree runs. See [`ListedDirectories::after`].
-    pub(super) fn after(earlier: Arc<EarlierNames>) -> Links {
-        Links { directories: RefCell::new(ListedDirectories::after(earlier)), ..Links::default() }
+    /// Creates a cache for a policy that is compiled while its tree runs. See [`ListedDirectories::after`]. `is_trees` says which
+    /// links the tree may have made.
+    pub(super) fn after(earlier: Arc<EarlierNames>, is_trees: impl Fn(&[u8]) -> bool + 'static) -> Links {
+        let directories = RefCell::new(ListedDirectories::after(earlier));
+        Links { directories, is_trees: Some(Box::new(is_trees)), ..Links::default() }
+    }
+
+    fn has_link_of_tree(&self, links: &[Vec<u8>]) -> bool {
+        self.is_trees.as_ref().is_some_and(|is_trees| links.iter().any(|link| is_trees(link)))
     }
 
     /// Returns the real path, or None if the path does not exist.
@@ -124,9 +135,13 @@ impl Links {
         }
         let LinkTrail { links, end, exists } = &ways[directory];
         let end = end.strip_suffix(b"/").unwrap_or(end);
-        if *exists && matches!(self.directories.borrow_mut().read(end, name), Name::Link(_)) {
+        let by_trees_link = || self.has_link_of_tree(links);
+        let mut directories = self.directories.borrow_mut();
+        if *exists && matches!(directories.read(end, name, by_trees_link), Name::Link(_)) {
+            drop(directories);
             return whole();
         }
+        drop(directories);
         let entry = [end, name].join(&b'/');
         LinkTrail { links: links.clone(), end: entry, exists: *exists }
     }
@@ -148,8 +163,11 @@ impl Links {
                 b"" | b"." => {}
                 b".." => real.truncate(real.iter().rposition(|&byte| byte == b'/').unwrap_or(0)),
                 name => {
-                    let found =
-                        if exists { self.directories.borrow_mut().read(&real, name) } else { Name::Itself };
+                    let by_trees_link = || self.has_link_of_tree(&links);
+                    let found = match exists {
+                        true => self.directories.borrow_mut().read(&real, name, by_trees_link),
+                        false => Name::Itself,
+                    };
                     real.push(b'/');
                     real.extend_from_slice(name);
                     match found {

@@ -48,7 +48,9 @@ impl<'e> Move<'e> {
         let back =
             |flags| rustix::fs::renameat_with(&new.parent, &new.name[..], &old.parent, &old.name[..], flags);
         if flags.contains(RenameFlags::EXCHANGE) {
-            let _ = back(flags);
+            if back(flags) == Err(Errno::NOENT) {
+                self.undo_half();
+            }
             return Err(Errno::NOENT);
         }
         let undone = match back(RenameFlags::NOREPLACE) {
@@ -64,6 +66,19 @@ impl<'e> Move<'e> {
             }
         }
         Err(Errno::NOENT)
+    }
+
+    /// Moves one side of an exchange back, because somebody has taken the other away meanwhile.
+    fn undo_half(&self) {
+        let Move { old, new, .. } = *self;
+        let (from, to) = if has_arrived(old.object.as_ref(), new) { (old, new) } else { (new, old) };
+        let _ = rustix::fs::renameat_with(
+            &from.parent,
+            &from.name[..],
+            &to.parent,
+            &to.name[..],
+            RenameFlags::NOREPLACE,
+        );
     }
 }
 
@@ -91,7 +106,7 @@ fn has_arrived(judged: Option<&Object>, to: &DirEntry) -> bool {
     match real_path(judged.fd.as_fd()) {
         // This was its last name, if something has replaced it since.
         Ok(path) => path == to.path || is_same(),
-        Err(_) => is_of_kind,
+        Err(_) => is_same(),
     }
 }
 

@@ -14,6 +14,8 @@ use super::started_commands::StartedCommand;
 const LOADED: [&str; 3] = ["hooks.internal.load.extraDirs", "plugins.load.paths", "hooks.transformsDir"];
 /// The directory of hooks in a workspace. The gateway loads those that the configuration enables.
 const HOOKS: &str = "hooks/";
+/// The longest path (PATH_MAX).
+const MAX_PATH: usize = libc::PATH_MAX as usize;
 
 /// Returns each file or directory from which the gateway loads code; a directory also with a slash at its end. `state` is the
 /// directory with openclaw.json.
@@ -57,12 +59,15 @@ fn workspaces(config: &Config, state: &Path, home: &Path) -> Vec<PathBuf> {
     let agents: Vec<(&str, &Value)> =
         entries.map(|(name, agent)| (name.as_str(), agent)).chain(listed).collect();
     let own = agents.iter().filter_map(|(_, agent)| agent.get("workspace")?.as_str());
+    // OpenClaw writes names of agents in lower case.
+    let names: Vec<String> =
+        agents.iter().flat_map(|(name, _)| [(*name).to_owned(), name.to_lowercase()]).collect();
     let root = config.text("agents.defaults.workspace").and_then(resolved);
     let mut found: Vec<PathBuf> = own.filter_map(resolved).collect();
-    found.extend(root.iter().flat_map(|root| agents.iter().map(move |(name, _)| root.join(name))));
+    found.extend(root.iter().flat_map(|root| names.iter().map(move |name| root.join(name))));
     found.extend(root);
     found.push(state.join("workspace"));
-    found.extend(agents.iter().map(|(name, _)| state.join(format!("workspace-{name}"))));
+    found.extend(names.iter().map(|name| state.join(format!("workspace-{name}"))));
     found
 }
 
@@ -83,10 +88,18 @@ fn resolved(text: &str, base: &Path, home: &Path) -> Option<PathBuf> {
 }
 
 /// Puts the values of variables in the place of `${NAME}`, as OpenClaw does in each text of its configuration.
-fn with_variables(text: &str) -> Option<String> {
-    let Some((before, rest)) = text.split_once("${") else { return Some(text.to_owned()) };
-    let (name, after) = rest.split_once('}')?;
-    Some(format!("{before}{}{}", env::var(name).ok()?, with_variables(after)?))
+fn with_variables(mut text: &str) -> Option<String> {
+    let mut whole = String::new();
+    while let Some((before, rest)) = text.split_once("${") {
+        let (name, after) = rest.split_once('}')?;
+        whole.push_str(before);
+        whole.push_str(&env::var(name).ok()?);
+        if whole.len() > MAX_PATH {
+            return None;
+        }
+        text = after;
+    }
+    Some(whole + text)
 }
 
 #[cfg(test)]

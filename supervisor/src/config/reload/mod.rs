@@ -367,7 +367,12 @@ impl PolicyReader {
         let mut beside = stores.unwrap_or_else(|| self.source.stores.clone());
         let earlier = self.source.followed.earlier();
         let compile = |beside: &Stores| {
-            let links = Links::after(Arc::clone(&earlier));
+            let in_force = self.current.guard();
+            // The tree makes no link on the way to what is denied or protected.
+            let is_trees = move |link: &[u8]| {
+                in_force.policy().writable_unasked(link) && in_force.policy().keeps_below(link).is_none()
+            };
+            let links = Links::after(Arc::clone(&earlier), is_trees);
             config::compile_followed(links, options, paths, now, beside)
         };
         let (mut policy, mut followed) = compile(&beside)?;
