@@ -24,6 +24,7 @@ pub mod realpath;
 mod record;
 pub(crate) mod reload;
 mod setup_error;
+mod state_directories;
 pub mod trusted_projects;
 pub mod untrusted_environment;
 mod workspace;

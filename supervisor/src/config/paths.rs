@@ -27,6 +27,7 @@ use crate::config::path_forms::{both_forms, forms_and_links};
 use crate::config::persistence_sites;
 use crate::config::planted_links::PlantedLinks;
 use crate::config::realpath::Links;
+use crate::config::state_directories::{configs, named_by, records, usual_state, usual_states};
 use crate::config::trusted_projects;
 use crate::config::workspace_record::{self, LostRecord, RunRecord};
 
@@ -440,33 +441,6 @@ fn is_here(cwd: &Path) -> io::Result<()> {
     if found == here { Ok(()) } else { Err(Errno::STALE.into()) }
 }
 
-fn records(state: &Path, home: &Path) -> Vec<PathBuf> {
-    let usual = Some(usual_state(home)).filter(|usual| usual != state && usual.is_dir());
-    [state.to_owned()].into_iter().chain(usual).collect()
-}
-
-/// Returns OpenClaw's usual state directory for a home.
-fn usual_state(home: &Path) -> PathBuf {
-    real(&home.join(".openclaw"))
-}
-
-/// Returns OpenClaw's usual state directories: of this home, and of `HOME`. They hold tokens of gateways, and the
-/// policies of runs for which no variable names another state directory.
-fn usual_states(home: &Path) -> Vec<PathBuf> {
-    let mut homes = vec![home.to_owned()];
-    homes.extend(named_by("HOME"));
-    homes.iter().map(|home| home.join(".openclaw")).collect()
-}
-
-/// Returns the configurations of OpenClaw, each with its state directory: that of this state directory, and the usual ones.
-fn configs(state: &Path, home: &Path) -> Vec<(PathBuf, PathBuf)> {
-    let mut configs = vec![(gateway::config(state), state.to_owned())];
-    configs.extend(usual_states(home).into_iter().map(|state| (state.join("openclaw.json"), state)));
-    configs.sort();
-    configs.dedup();
-    configs
-}
-
 /// Returns the ticket caches (krb5.conf(5), "ccache types") and the proxy certificates (voms-proxy-init(1)) that
 /// variables name.
 fn named_secrets() -> Vec<(String, Vec<u8>)> {
@@ -478,10 +452,6 @@ fn named_secrets() -> Vec<(String, Vec<u8>)> {
         path.starts_with(b"/").then(|| (variable.to_owned(), path.to_vec()))
     };
     ["KRB5CCNAME", "X509_USER_PROXY"].into_iter().filter_map(named).collect()
-}
-
-fn named_by(variable: &str) -> Option<PathBuf> {
-    env::var_os(variable).filter(|value| !value.is_empty()).map(PathBuf::from)
 }
 
 /// Returns the real paths of the directories that exist. `links` is shared, because most paths have a common prefix:

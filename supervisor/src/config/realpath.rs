@@ -136,12 +136,10 @@ impl Links {
         let LinkTrail { links, end, exists } = &ways[directory];
         let end = end.strip_suffix(b"/").unwrap_or(end);
         let by_trees_link = || self.has_link_of_tree(links);
-        let mut directories = self.directories.borrow_mut();
-        if *exists && matches!(directories.read(end, name, by_trees_link), Name::Link(_)) {
-            drop(directories);
+        let read = || self.directories.borrow_mut().read(end, name, by_trees_link);
+        if *exists && matches!(read(), Name::Link(_)) {
             return whole();
         }
-        drop(directories);
         let entry = [end, name].join(&b'/');
         LinkTrail { links: links.clone(), end: entry, exists: *exists }
     }

@@ -35,7 +35,7 @@ impl<'e> Move<'e> {
     /// # Errors
     /// The kernel's; ENOENT if something else had the name, as if what was judged had been removed before.
     pub fn run(&self) -> Result<(), Errno> {
-        let Move { old, new, flags, .. } = *self;
+        let Move { old, new, flags } = *self;
         rustix::fs::renameat_with(&old.parent, old.written(), &new.parent, new.written(), flags)?;
         let is_other_right = !flags.contains(RenameFlags::EXCHANGE) || has_arrived(new.object.as_ref(), old);
         if has_arrived(old.object.as_ref(), new) && is_other_right { Ok(()) } else { self.undo() }
@@ -44,9 +44,8 @@ impl<'e> Move<'e> {
     /// Moves back what was not judged. A directory goes back even if its name is taken by now. If it cannot be moved back,
     /// what is no directory is removed from the new name.
     fn undo(&self) -> Result<(), Errno> {
-        let Move { old, new, flags, .. } = *self;
-        let back =
-            |flags| rustix::fs::renameat_with(&new.parent, &new.name[..], &old.parent, &old.name[..], flags);
+        let Move { old, new, flags } = *self;
+        let back = |flags| rename(new, old, flags);
         if flags.contains(RenameFlags::EXCHANGE) {
             if back(flags) == Err(Errno::NOENT) {
                 self.undo_half();
@@ -72,14 +71,12 @@ impl<'e> Move<'e> {
     fn undo_half(&self) {
         let Move { old, new, .. } = *self;
         let (from, to) = if has_arrived(old.object.as_ref(), new) { (old, new) } else { (new, old) };
-        let _ = rustix::fs::renameat_with(
-            &from.parent,
-            &from.name[..],
-            &to.parent,
-            &to.name[..],
-            RenameFlags::NOREPLACE,
-        );
+        let _ = rename(from, to, RenameFlags::NOREPLACE);
     }
+}
+
+fn rename(from: &DirEntry, to: &DirEntry, flags: RenameFlags) -> Result<(), Errno> {
+    rustix::fs::renameat_with(&from.parent, &from.name[..], &to.parent, &to.name[..], flags)
 }
 
 /// Whether what was judged is a directory.
@@ -103,11 +100,8 @@ fn has_arrived(judged: Option<&Object>, to: &DirEntry) -> bool {
     // Where names differ in case only, the kernel may report another spelling.
     let is_same =
         || fstat(&judged.fd).is_ok_and(|judged| Identity::from_stat(&judged) == Identity::from_stat(&there));
-    match real_path(judged.fd.as_fd()) {
-        // This was its last name, if something has replaced it since.
-        Ok(path) => path == to.path || is_same(),
-        Err(_) => is_same(),
-    }
+    // This was its last name, if something has replaced it since.
+    real_path(judged.fd.as_fd()).is_ok_and(|path| path == to.path) || is_same()
 }
 
 #[cfg(test)]

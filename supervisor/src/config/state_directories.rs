@@ -1,0 +1,40 @@
+//! OpenClaw's state directories: the one that this run has, and the usual ones.
+
+use std::env;
+use std::path::{Path, PathBuf};
+
+use guard_openclaw::gateway;
+use guard_openclaw::real_path::real;
+
+/// Returns the directories with records of runs: of this state directory, and of the usual one if it exists.
+pub(super) fn records(state: &Path, home: &Path) -> Vec<PathBuf> {
+    let usual = Some(usual_state(home)).filter(|usual| usual != state && usual.is_dir());
+    [state.to_owned()].into_iter().chain(usual).collect()
+}
+
+/// Returns OpenClaw's usual state directory for a home.
+pub(super) fn usual_state(home: &Path) -> PathBuf {
+    real(&home.join(".openclaw"))
+}
+
+/// Returns OpenClaw's usual state directories: of this home, and of `HOME`. They hold tokens of gateways, and the
+/// policies of runs for which no variable names another state directory.
+pub(super) fn usual_states(home: &Path) -> Vec<PathBuf> {
+    let mut homes = vec![home.to_owned()];
+    homes.extend(named_by("HOME"));
+    homes.iter().map(|home| home.join(".openclaw")).collect()
+}
+
+/// Returns the configurations of OpenClaw, each with its state directory: that of this state directory, and the usual ones.
+pub(super) fn configs(state: &Path, home: &Path) -> Vec<(PathBuf, PathBuf)> {
+    let mut configs = vec![(gateway::config(state), state.to_owned())];
+    configs.extend(usual_states(home).into_iter().map(|state| (state.join("openclaw.json"), state)));
+    configs.sort();
+    configs.dedup();
+    configs
+}
+
+/// Returns the path in a variable of the environment, unless that is empty.
+pub(super) fn named_by(variable: &str) -> Option<PathBuf> {
+    env::var_os(variable).filter(|value| !value.is_empty()).map(PathBuf::from)
+}
