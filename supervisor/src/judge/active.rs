@@ -41,13 +41,13 @@ impl Current {
         self.guard.read().clone()
     }
 
-    /// Re-reads the approvals stores, and returns the guard in force if it is another than `judged`. To be called
-    /// before a human is asked: another guard may have saved the answer just now.
+    /// Re-reads the approvals stores, and returns the guard in force if its policy is another than that of `judged`. To be
+    /// called before a human is asked: another guard may have saved the answer just now.
     pub fn newer(&self, judged: &Arc<Guard>) -> Option<Arc<Guard>> {
         if let Some(catch_up) = self.catch_up.get() {
             catch_up();
         }
-        Some(self.guard()).filter(|guard| !Arc::ptr_eq(guard, judged))
+        Some(self.guard()).filter(|guard| !guard.has_policy_of(judged))
     }
 
     /// Sets the function that re-reads the approvals stores.

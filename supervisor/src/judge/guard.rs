@@ -205,6 +205,11 @@ impl Guard {
         &self.policy
     }
 
+    /// Whether this guard judges by the very policy of another: then only what the floor has to do may differ.
+    pub fn has_policy_of(&self, other: &Guard) -> bool {
+        Arc::ptr_eq(&self.policy, &other.policy)
+    }
+
     /// Whether members of the tree may trace each other. The policy must allow it both now and at the start, and there
     /// must be a floor, which keeps tracers inside the tree (Landlock scopes ptrace) and programs below `exec.roots`.
     pub fn lets_trace(&self) -> bool {

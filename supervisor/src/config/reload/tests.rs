@@ -122,6 +122,16 @@ fn a_saved_rule_is_in_force_at_the_next_look() {
 }
 
 #[test]
+fn what_moves_elsewhere_is_no_reason_to_judge_again() {
+    let ground = ReloadFixture::new();
+    let judged = ground.current.guard();
+    ground.current.update(crate::judge::guard::Guard::after_relocation);
+    assert!(ground.current.newer(&judged).is_none());
+    ground.save("/a");
+    assert!(ground.current.newer(&judged).is_some());
+}
+
+#[test]
 fn a_saved_entry_is_in_force_whichever_store_has_it() {
     let ground = ReloadFixture::new();
     let argv = [b"x".to_vec()];

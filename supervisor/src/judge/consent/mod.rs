@@ -46,6 +46,10 @@ use crate::worker::Worker;
 /// refused, and so is one whose question other threads' signals keep withdrawing.
 const MAX_QUESTIONS: usize = 8;
 
+/// How often a call is judged again before its question, because the policy has changed meanwhile. A policy that keeps
+/// changing does not keep the question from being asked: after the answer, the call is judged by the policy of then.
+const MAX_NEWER_POLICIES: usize = 8;
+
 /// How long a call waits for its "always" to be saved.
 const SAVE_TIMEOUT: Duration = Duration::from_secs(5);
 
@@ -65,7 +69,8 @@ enum ConsentOutcome {
 /// As [`handle`].
 pub fn answer(worker: &Worker, current: &mut View, caller: &mut Caller<'_>) -> HandlerResult {
     let mut program: Option<AskedProgram> = None;
-    for _ in 0..MAX_QUESTIONS {
+    let (mut questions, mut newer) = (0, 0);
+    loop {
         let guard = current.guard();
         let outcome = handle(&Request { guard, caller, worker });
         let Some(approvals) = guard.approvals() else { return outcome };
@@ -82,10 +87,19 @@ pub fn answer(worker: &Worker, current: &mut View, caller: &mut Caller<'_>) -> H
         };
         let (guard, approvals) = (Arc::clone(guard), Arc::clone(approvals));
         // Another guard may have saved the answer a moment ago.
-        if current.newer(&guard).is_some() {
+        if newer < MAX_NEWER_POLICIES && current.newer(&guard).is_some() {
+            newer += 1;
             caller.start_again();
             continue;
         }
+        if questions == MAX_QUESTIONS {
+            let tid = caller.tid();
+            let text =
+                format!("openclaw-guard: denied a call of process {tid} which keeps asking new questions");
+            guard.reporter.remark(text);
+            return outcome;
+        }
+        questions += 1;
         let started = match &question.subject {
             Subject::Exec(exec) => {
                 question.command().map(|command| (command, unusual::program(exec).to_vec(), exec.is_outside))
@@ -113,10 +127,6 @@ pub fn answer(worker: &Worker, current: &mut View, caller: &mut Caller<'_>) -> H
         }
         caller.start_again();
     }
-    let text =
-        format!("openclaw-guard: denied a call of process {} which keeps asking new questions", caller.tid());
-    current.guard().reporter.remark(text);
-    Err(Errno::ACCESS)
 }
 
 /// A program that a human was asked about.
