@@ -271,7 +271,7 @@ fn bad_settings_are_named() {
             r#"{"agents": {"defaults": {"sandbox": {"docker": {"binds": {}}}}}}"#,
             "agents.defaults.sandbox.docker.binds: ",
         ),
-        (r#"{"agents": {"$include": "other.json"}}"#, "agents: $include is not followed here"),
+        (r#"{"agents": {"$include": "other.json"}}"#, "other.json: No such file"),
         (
             r#"{"agents": {"defaults": {"sandbox": {"docker": {"binds": ["${DATA}:/x"]}}}}}"#,
             "agents.defaults.sandbox.docker.binds[0]: it holds a variable",

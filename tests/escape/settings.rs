@@ -246,3 +246,45 @@ fn what_openclaws_gateway_loads_is_protected() {
     );
     assert!(world.read("work/end").is_some(), "{}", done.stderr);
 }
+
+/// The configuration may include files, and name directories by variables of its own.
+#[test]
+fn what_openclaw_includes_and_names_by_variables_is_protected() {
+    let world = made(
+        "mkdir -p conf/.git/objects conf/.git/refs own/hooks state plugins beside
+        echo 'ref: refs/heads/main' > conf/.git/HEAD
+        for f in own/hooks/handler.ts state/handler.ts beside/index.ts server.js; do echo : > $f; done
+        ln -s ../beside plugins/linked",
+    );
+    let work = world.work().display().to_string();
+    world.write("home/.openclaw/.env", format!("STATE_ROOT={work}/state\n"));
+    world.write(
+        "work/conf/openclaw.json",
+        format!(
+            "{{env: {{vars: {{OWN_ROOT: '{work}/own'}}}}, hooks: {{$include: './hooks.json5'}},
+            plugins: {{load: {{paths: ['{work}/plugins']}}}}, gateway: {{p\\u006frt: NaN}}}}"
+        ),
+    );
+    world.write(
+        "work/conf/hooks.json5",
+        "{internal: {load: {extraDirs: ['${OWN_ROOT}/hooks', '${STATE_ROOT}']}}, mcp: {$include: './later.json5'}}",
+    );
+    let files = [
+        "conf/hooks.json5",
+        "conf/later.json5",
+        "own/hooks/handler.ts",
+        "state/handler.ts",
+        "plugins/linked/index.ts",
+        "beside/index.ts",
+    ];
+    let before = files.map(|file| world.read(format!("work/{file}")));
+    let script = files.map(|file| format!("echo x >> {file}; cp /bin/true {file}")).join("\n")
+        + "\ncat conf/hooks.json5; echo done > own/end";
+    let mut command = world.command();
+    command.env("OPENCLAW_CONFIG_PATH", world.work().join("conf/openclaw.json"));
+    let done = guard_tests::ended(command.args(["-q", "--", "sh", "-c", &script]));
+    assert_eq!(files.map(|file| world.read(format!("work/{file}"))), before, "{}", done.stderr);
+    // What is included may hold tokens, as the configuration does.
+    assert!(!done.stdout.contains("OWN_ROOT"), "{}", done.stdout);
+    assert!(world.read("work/own/end").is_some(), "{}", done.stderr);
+}

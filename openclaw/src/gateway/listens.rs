@@ -73,10 +73,12 @@ pub(super) fn find_in(config: &Config, variable: Option<OsString>) -> Gateway {
     let variable = variable.map(|value| value.to_string_lossy().into_owned());
     let problem = config.problem().map(|problem| problem.error.to_string());
     // The source has each value of a duplicated key.
-    let found = match (&problem, config.source()) {
-        (Some(why), _) => GatewayConfig::Unreadable(why),
-        (None, Some(source)) => GatewayConfig::Text(source),
-        (None, None) => GatewayConfig::Absent,
-    };
-    Gateway::find(variable.as_deref(), found, &config.file)
+    let source = config.source().map(GatewayConfig::Text);
+    let find = |found| Gateway::find(variable.as_deref(), found, &config.file);
+    match (&problem, source) {
+        // What can be read may name the port, or a file that is included and cannot be read.
+        (Some(why), Some(source)) => find(GatewayConfig::Unreadable(why)).with_ports_of(&find(source)),
+        (Some(why), None) => find(GatewayConfig::Unreadable(why)),
+        (None, source) => find(source.unwrap_or(GatewayConfig::Absent)),
+    }
 }

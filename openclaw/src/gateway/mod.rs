@@ -34,7 +34,7 @@ pub mod tests;
 pub mod testing;
 mod tls;
 
-pub use crate::config::{Config, ConfigError, ConfigProblem};
+pub use crate::config::{Config, ConfigError, ConfigProblem, at};
 pub use access::{ADMIN, Credentials, GatewayAddressError, GatewayOwner, NoAccess, NoSecret};
 pub use frames::{GatewayEvent, Refused};
 pub use hello::{HelloError, Run};

@@ -10,7 +10,7 @@ mod binds;
 mod blocked;
 mod create;
 mod elevated;
-mod host_path;
+pub(crate) mod host_path;
 mod isolation;
 mod layout;
 mod links;

@@ -47,32 +47,18 @@ const DOCKER: [&str; 24] = [
     "dangerouslyAllowContainerNamespaceJoin",
 ];
 
-/// Returns the first key, among those that sandboxes depend on, that includes another file or whose text holds a
-/// variable.
+/// Returns the first key, among those that sandboxes depend on, whose text holds a variable.
 pub fn unresolved(config: &Value) -> Option<SettingError> {
-    let included = |value: &Value, path: &str| {
-        value.get("$include").map(|_| SettingError {
-            key: path.to_owned(),
-            problem: "$include is not followed here; give the whole configuration in one file".to_owned(),
-        })
-    };
     let parts = ["agents", "session"].map(|key| config.get(key).map(|value| (key, value)));
-    included(config, "the file")
-        .or_else(|| parts.into_iter().flatten().find_map(|(key, value)| find(value, key, &included)))
+    parts.into_iter().flatten().find_map(|(key, value)| find(value, key))
 }
 
-fn find(
-    value: &Value,
-    path: &str,
-    included: &impl Fn(&Value, &str) -> Option<SettingError>,
-) -> Option<SettingError> {
+fn find(value: &Value, path: &str) -> Option<SettingError> {
     match value {
-        Value::Object(values) => included(value, path).or_else(|| {
-            values.iter().find_map(|(key, value)| find(value, &format!("{path}.{key}"), included))
-        }),
+        Value::Object(values) => values.iter().find_map(|(key, value)| find(value, &format!("{path}.{key}"))),
         Value::Array(values) => {
             let mut values = values.iter().enumerate();
-            values.find_map(|(index, value)| find(value, &format!("{path}[{index}]"), included))
+            values.find_map(|(index, value)| find(value, &format!("{path}[{index}]")))
         }
         Value::String(text) if text.contains("${") && path.contains(".sandbox.") => Some(SettingError {
             key: path.to_owned(),

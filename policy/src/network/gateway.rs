@@ -85,6 +85,14 @@ impl Gateway {
         self
     }
 
+    /// Adds the ports of another.
+    pub fn with_ports_of(mut self, other: &Gateway) -> Gateway {
+        self.ports.extend(&other.ports);
+        self.ports.sort_unstable();
+        self.ports.dedup();
+        self
+    }
+
     /// The port that OpenClaw itself would use.
     pub fn likeliest(&self) -> u16 {
         self.likeliest
@@ -100,16 +108,11 @@ fn configured(text: &str) -> Result<Vec<u16>, String> {
         return Err("it is no object".to_owned());
     };
     let mut ports = Vec::new();
-    let mut includes = has(&top, "$include");
     for gateway in all(&top, "gateway") {
         let Value::Object(gateway) = gateway else { return Err("gateway is not an object".to_owned()) };
-        includes |= has(gateway, "$include");
         for value in all(gateway, "port") {
             ports.push(number(value).ok_or("it is no port")?);
         }
-    }
-    if ports.is_empty() && includes {
-        return Err(format!("it may be in an included file; set {VARIABLE}"));
     }
     Ok(ports)
 }
@@ -120,10 +123,6 @@ fn all<'o, 'a>(object: &'o Object<'a>, name: &'static str) -> impl Iterator<Item
         .iter()
         .filter(move |property| property.name.as_str() == name)
         .map(|property| &property.value)
-}
-
-fn has(object: &Object<'_>, name: &'static str) -> bool {
-    all(object, name).next().is_some()
 }
 
 /// Parses a JSON5 number as a port.
@@ -174,8 +173,6 @@ mod tests {
             "{gateway: {port: 1.5}}",
             "{gateway: {port: NaN}}",
             "{gateway: {port: -1}}",
-            "{$include: './base.json'}",
-            "{gateway: {$include: './gateway.json'}}",
         ] {
             assert_eq!(ports(None, text), (vec![DEFAULT], 1), "{text}");
             assert_eq!(ports(Some("20000"), text), (vec![DEFAULT, 20000], 1), "{text}");
@@ -187,8 +184,6 @@ mod tests {
                 "{variable}"
             );
         }
-        // An include without a port, beside a port.
-        assert_eq!(ports(None, "{$include: './base.json', gateway: {port: 20000}}"), (vec![20000], 0));
         let unreadable =
             Gateway::find(None, GatewayConfig::Unreadable("Permission denied"), "/x/openclaw.json");
         assert_eq!(unreadable.ports, [DEFAULT]);

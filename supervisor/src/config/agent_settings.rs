@@ -27,10 +27,10 @@ mod yaml_spellings;
 
 use std::path::{Path, PathBuf};
 
-use guard_openclaw::gateway::Config;
 use serde_json::Value;
 
 use crate::config::realpath::Links;
+use crate::config::state_directories::OpenclawConfig;
 use claude_state::STATE;
 use hook_commands::{NamePaths, scripts};
 pub use hook_commands::{TooLong, with_directory};
@@ -85,19 +85,22 @@ pub fn named_files(links: &Links, home: &Path, projects: &[PathBuf]) -> Result<V
     Ok(files)
 }
 
-/// Returns what OpenClaw's gateway loads or starts by an openclaw.json, with this state directory: a path that ends with a slash
-/// is a directory. A configuration that cannot be parsed starts nothing.
+/// Returns what OpenClaw's gateway loads or starts by a configuration: a path that ends with a slash is a directory. What
+/// cannot be parsed starts nothing.
 ///
 /// # Errors
 /// As [`named_files`].
-pub fn named_by_openclaw(
-    (config, state): (&Path, &Path),
+pub(super) fn named_by_openclaw(
+    config: &OpenclawConfig,
     home: &Path,
     projects: &[PathBuf],
 ) -> Result<Vec<PathBuf>, UnreadSettings> {
-    let read = Config::read(config);
-    let mut found = openclaw_config::loaded(&read, state, home);
-    found.extend(scripts_for_each(&openclaw_config::commands(&read), config, home, projects)?);
+    let OpenclawConfig { file, state, read } = config;
+    let mut found = Vec::new();
+    for content in read.expanded(state) {
+        found.extend(openclaw_config::loaded(&content, state, home));
+        found.extend(scripts_for_each(&openclaw_config::commands(&content), file, home, projects)?);
+    }
     Ok(found)
 }
 

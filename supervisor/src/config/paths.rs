@@ -128,6 +128,7 @@ impl Paths {
         let state = named_by("OPENCLAW_STATE_DIR").unwrap_or_else(|| home.join(".openclaw"));
         let policy = options.policy.clone().unwrap_or_else(|| state.join("guard.json"));
         let config = gateway::config(&state);
+        let configs = configs(&state, &home);
         let links = Links::default();
         let named = named_by("TMPDIR").filter(|dir| {
             known::may_be_temporary(real(dir).as_os_str().as_bytes(), home.as_os_str().as_bytes())
@@ -138,6 +139,7 @@ impl Paths {
         let planted = PlantedLinks::new(&links, &record, &cwd, &named_home);
         let is_as_named = |dir: &PathBuf| planted.on_the_way_to(dir.as_os_str().as_bytes()).is_none();
         let start_link = planted.at_start();
+        let own_config = configs.iter().find(|one| one.file == config);
         let mut paths = Paths {
             policy_file: real(&std::path::absolute(&policy).map_err(SetupError::NoDirectory)?),
             state_directory,
@@ -158,7 +160,7 @@ impl Paths {
                 Some(ProfileChoice::Without) | None => None,
             },
             enclosure: None,
-            gateway: gateway::find(&Config::read(&config)),
+            gateway: gateway::find(own_config.map_or(&Config::read(&config), |own| &own.read)),
             // If the file is missing or not text, only loopback is asked (resolv.conf(5)).
             resolvers: resolvers(&std::fs::read_to_string("/etc/resolv.conf").unwrap_or_default()),
             always_denied: Vec::new(),
@@ -176,7 +178,7 @@ impl Paths {
             ),
             persistence_sites: PersistenceSites {
                 start_link,
-                ..persistence_sites::find(&links, &record, &cwd, &home, &configs(&state, &home))
+                ..persistence_sites::find(&links, &record, &cwd, &home, &configs)
                     .map_err(SetupError::Unread)?
             },
             // Somebody other than the operator chose the current directory, so it must not become the workspace.
@@ -186,7 +188,10 @@ impl Paths {
         };
         let copies = gateway::copies(&config);
         let new = temporary(&paths.policy_file);
-        let own = [&paths.state, &config, &paths.policy].into_iter().chain(&copies).chain(&usual);
+        // A file that openclaw.json includes is a part of it.
+        let included = configs.iter().flat_map(|one| one.read.included());
+        let own =
+            [&paths.state, &config, &paths.policy].into_iter().chain(&copies).chain(&usual).chain(included);
         // If the temporary file for a new policy is in the state directory, it is denied with that directory.
         let new = Some(&new).filter(|new| !new.starts_with(&paths.state_directory));
         paths.always_denied = both_forms(&own.chain(new).collect::<Vec<_>>());

@@ -14,6 +14,7 @@ use crate::config::git_repositories::Repositories;
 use crate::config::git_values;
 use crate::config::host_names;
 use crate::config::realpath::Links;
+use crate::config::state_directories::OpenclawConfig;
 use crate::config::workspace_record::RunRecord;
 
 /// Finds all sites. `record` says which `.git` a guarded program may have made. `openclaw` are the configurations of
@@ -26,7 +27,7 @@ pub(super) fn find(
     record: &RunRecord,
     cwd: &Path,
     home: &Path,
-    openclaw: &[(PathBuf, PathBuf)],
+    openclaw: &[OpenclawConfig],
 ) -> Result<PersistenceSites, UnreadSettings> {
     let variable = |name| env::var_os(name).filter(|value| value.as_bytes().starts_with(b"/"));
     let real = |path: &OsStr| links.real(path.as_bytes()).unwrap_or_else(|| path.as_bytes().to_vec());
@@ -53,8 +54,8 @@ pub(super) fn find(
     let mut workspaces = vec![cwd.to_owned()];
     workspaces.extend(found.tops.into_iter().filter(|top| top != cwd && record.vouches_for(top)));
     let mut of_agents = agent_settings::named_files(links, home, &workspaces)?;
-    for (config, state) in openclaw {
-        of_agents.extend(agent_settings::named_by_openclaw((config, state), home, &workspaces)?);
+    for config in openclaw {
+        of_agents.extend(agent_settings::named_by_openclaw(config, home, &workspaces)?);
     }
     for project in &workspaces {
         of_agents.extend(agent_settings::named_scripts(links, home, project));

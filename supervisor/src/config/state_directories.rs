@@ -3,7 +3,7 @@
 use std::env;
 use std::path::{Path, PathBuf};
 
-use guard_openclaw::gateway;
+use guard_openclaw::gateway::{self, Config};
 use guard_openclaw::real_path::real;
 
 /// Returns the directories with records of runs: of this state directory, and of the usual one if it exists.
@@ -25,13 +25,24 @@ pub(super) fn usual_states(home: &Path) -> Vec<PathBuf> {
     homes.iter().map(|home| home.join(".openclaw")).collect()
 }
 
-/// Returns the configurations of OpenClaw, each with its state directory: that of this state directory, and the usual ones.
-pub(super) fn configs(state: &Path, home: &Path) -> Vec<(PathBuf, PathBuf)> {
-    let mut configs = vec![(gateway::config(state), state.to_owned())];
-    configs.extend(usual_states(home).into_iter().map(|state| (state.join("openclaw.json"), state)));
-    configs.sort();
-    configs.dedup();
-    configs
+/// A configuration of OpenClaw.
+pub(super) struct OpenclawConfig {
+    /// The path of openclaw.json.
+    pub file: PathBuf,
+    /// The state directory.
+    pub state: PathBuf,
+    /// What it says.
+    pub read: Config,
+}
+
+/// Reads the configurations of OpenClaw: that of this state directory, and the usual ones.
+pub(super) fn configs(state: &Path, home: &Path) -> Vec<OpenclawConfig> {
+    let mut files = vec![(gateway::config(state), state.to_owned())];
+    files.extend(usual_states(home).into_iter().map(|state| (state.join("openclaw.json"), state)));
+    files.sort();
+    files.dedup();
+    let read = |(file, state): (PathBuf, PathBuf)| OpenclawConfig { read: Config::read(&file), file, state };
+    files.into_iter().map(read).collect()
 }
 
 /// Returns the path in a variable of the environment, unless that is empty.

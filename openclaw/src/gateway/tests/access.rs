@@ -318,6 +318,12 @@ fn each_port_that_a_client_may_go_to_is_the_gateways() {
     assert_eq!(ports(Some(" ws://127.0.0.1:8 ")), [7, 8, 18789]);
     assert_eq!(ports(Some("wss://gw.example:9")), [7, 18789]);
     assert_eq!(ports(Some("nonsense")), [7, 18789]);
+    fs::write(fixture.path("openclaw.json"), "{gateway: {$include: 'gateway.json'}}").unwrap();
+    fs::write(fixture.path("gateway.json"), "{port: 8}").unwrap();
+    assert_eq!(ports(None), [8]);
+    // A running gateway may have read what is not there any more.
+    fs::write(fixture.path("openclaw.json"), "{gateway: {port: 9, x: {$include: 'none.json'}}}").unwrap();
+    assert_eq!(ports(None), [9, 18789]);
 }
 
 /// OpenClaw keeps earlier versions of its configuration.

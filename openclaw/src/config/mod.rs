@@ -1,7 +1,11 @@
-//! OpenClaw's own configuration, openclaw.json, as far as a client of its gateway needs it.
+//! OpenClaw's own configuration: openclaw.json, and the files that it includes.
+
+mod includes;
+mod parse;
+mod variables;
 
 use std::io::{self, ErrorKind};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::str::Utf8Error;
 use std::sync::Arc;
 
@@ -9,7 +13,10 @@ use guard_policy::text::shown;
 use jsonc_parser::errors::ParseError;
 use serde_json::Value;
 
-use crate::plain_file::read as read_plain;
+pub use includes::IncludeError;
+
+use crate::plain_file;
+use includes::Includes;
 
 /// The key with the URL of another host's gateway.
 pub const REMOTE_URL: &str = "gateway.remote.url";
@@ -18,13 +25,16 @@ pub const REMOTE_URL: &str = "gateway.remote.url";
 pub struct Config {
     /// The file's path, for display.
     pub file: String,
-    content: Result<Option<ConfigContent>, ConfigProblem>,
+    /// What could be read, also if there is a problem.
+    content: Option<ConfigContent>,
+    problem: Option<ConfigProblem>,
+    included: Vec<PathBuf>,
 }
 
 /// What an openclaw.json contains.
 struct ConfigContent {
     source: String,
-    /// The parsed source. A duplicated key has the last of its values.
+    /// The parsed source, with what it includes. A duplicated key has the last of its values.
     value: Value,
 }
 
@@ -54,6 +64,14 @@ pub enum ConfigError {
     /// It is JSON5, but not an object.
     #[error("it is no object")]
     NotObject,
+    /// A file that it includes cannot be read.
+    #[error(transparent)]
+    Include(#[from] IncludeError),
+}
+
+/// Returns the value at a dotted path in a configuration; null counts as absent.
+pub fn at<'v>(content: &'v Value, path: &str) -> Option<&'v Value> {
+    path.split('.').try_fold(content, |value, key| value.get(key)).filter(|value| !value.is_null())
 }
 
 /// The value of a key that holds a secret.
@@ -69,44 +87,58 @@ pub enum SecretInput<'c> {
 }
 
 impl Config {
-    /// Reads the file. A failure is reported by [`Config::problem`].
+    /// Reads the file, and what it includes. A failure is reported by [`Config::problem`].
     pub fn read(path: &Path) -> Config {
         use std::os::unix::ffi::OsStrExt;
         let file = shown(path.as_os_str().as_bytes());
-        let content = match read_plain(path) {
-            Ok(bytes) => parse(bytes).map(Some),
-            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(error.into()),
+        let mut includes = Includes::default();
+        let (content, error) = match plain_file::read(path) {
+            Ok(bytes) => match content(bytes, path, &mut includes) {
+                Ok(content) => (Some(content), includes.problem.map(ConfigError::from)),
+                Err(error) => (None, Some(error)),
+            },
+            Err(error) if error.kind() == ErrorKind::NotFound => (None, None),
+            Err(error) => (None, Some(error.into())),
         };
-        let problem = |error| ConfigProblem { file: file.clone(), error: Arc::new(error) };
-        Config { content: content.map_err(problem), file }
+        let problem = error.map(|error| ConfigProblem { file: file.clone(), error: Arc::new(error) });
+        Config { content, problem, included: includes.files, file }
     }
 
-    /// Returns why the file cannot be read; `None` if it was read or does not exist.
+    /// Returns why the file, or one that it includes, cannot be read; `None` if it was read or does not exist.
     pub fn problem(&self) -> Option<&ConfigProblem> {
-        self.content.as_ref().err()
+        self.problem.as_ref()
     }
 
     /// Returns whether the file exists and could be parsed.
     pub fn is_there(&self) -> bool {
-        matches!(self.content, Ok(Some(_)))
+        self.content().is_some()
     }
 
     /// Returns all that the file says, if it exists and could be parsed.
     pub fn content(&self) -> Option<&Value> {
-        Some(&self.content.as_ref().ok()?.as_ref()?.value)
+        self.content.as_ref().filter(|_| self.problem.is_none()).map(|content| &content.value)
     }
 
-    /// Returns the file as it was written, in JSON5, if it exists and could be parsed.
+    /// Returns what could be read, also if a file that is included cannot be read: OpenClaw refuses such a configuration until
+    /// somebody mends it. Its texts have the values of the variables that they name: once for each value that a variable may have.
+    /// `state` is the state directory.
+    pub fn expanded(&self, state: &Path) -> Vec<Value> {
+        self.content.as_ref().map_or_else(Vec::new, |content| variables::expanded(&content.value, state))
+    }
+
+    /// Returns the files that are included, also those that cannot be read.
+    pub fn included(&self) -> &[PathBuf] {
+        &self.included
+    }
+
+    /// Returns what could be read, in JSON5: as it was written, unless it includes others.
     pub(crate) fn source(&self) -> Option<&str> {
-        Some(&self.content.as_ref().ok()?.as_ref()?.source)
+        Some(&self.content.as_ref()?.source)
     }
 
     /// Returns the value at a dotted path such as `gateway.remote.url`; null counts as absent.
     pub fn at(&self, path: &str) -> Option<&Value> {
-        path.split('.')
-            .try_fold(self.content()?, |value, key| value.get(key))
-            .filter(|value| !value.is_null())
+        at(self.content()?, path)
     }
 
     /// Returns the trimmed text at a dotted path, unless it is empty.
@@ -140,12 +172,13 @@ impl Config {
     }
 }
 
-fn parse(bytes: Vec<u8>) -> Result<ConfigContent, ConfigError> {
-    let source = String::from_utf8(bytes).map_err(|error| error.utf8_error())?;
-    let text = source.strip_prefix('\u{feff}').unwrap_or(&source);
-    // By default the parser allows all of JSON5.
-    let value: Option<Value> =
-        jsonc_parser::parse_to_serde_value(text, &jsonc_parser::ParseOptions::default())?;
-    let value = value.filter(Value::is_object).ok_or(ConfigError::NotObject)?;
+fn content(bytes: Vec<u8>, path: &Path, includes: &mut Includes) -> Result<ConfigContent, ConfigError> {
+    let text = String::from_utf8(bytes).map_err(|error| error.utf8_error())?;
+    let value = parse::value(text.as_bytes())?;
+    let value = Some(includes.resolve(value, path)).filter(Value::is_object).ok_or(ConfigError::NotObject)?;
+    let source = if includes.files.is_empty() { text } else { value.to_string() };
     Ok(ConfigContent { source, value })
 }
+
+#[cfg(test)]
+mod tests;
