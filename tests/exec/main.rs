@@ -5,6 +5,8 @@ mod confined;
 mod denied;
 mod killed;
 mod load;
+#[cfg(target_arch = "x86_64")]
+mod loaders;
 mod scripts;
 mod staying;
 mod threads;

@@ -13,7 +13,7 @@ use rustix::io::Errno;
 
 use super::approval_subject::standard_input;
 use super::exec_plan::ExecPlan;
-use super::outside_program::{HeldFile, OutsideProgram, find};
+use super::outside_program::{HeldFile, OutsideProgram, check_program, find};
 use crate::audit::Operation;
 use crate::judge::consent::{ConsentState, about_outside};
 use crate::judge::guard::decide_program;
@@ -83,7 +83,9 @@ fn judge(request: &Request<'_, '_>, words: &[Vec<u8>]) -> Result<Approved, NotRu
     let cwd = real_path(directory.as_fd())?;
     let found = find(&elevated, words, directory.as_fd(), outside.path());
     let found = found.map_err(|error| NotRun::Refused(error.to_string()))?;
-    let asks = asks(request, &elevated, &found, &cwd, level)?;
+    // The tree may write its files at any time: what is judged is what will run.
+    let copies = Copies::make(&elevated, &found)?;
+    let asks = asks(request, &elevated, &found, &copies, &cwd, level)?;
     match outside.link() {
         Err(Unavailable::Observes) => {
             let what = if asks.is_some() { "it would ask about this" } else { "it would run this unasked" };
@@ -97,7 +99,6 @@ fn judge(request: &Request<'_, '_>, words: &[Vec<u8>]) -> Result<Approved, NotRu
         Ok(_) => {}
     }
     let environment = environment(outside.environment(), &cwd);
-    let copies = Copies::make(&found)?;
     let subject = subject(request, &found, &copies, &cwd, &environment)?;
     let how = match asks {
         None => "not asked".to_owned(),
@@ -135,6 +136,7 @@ fn asks(
     request: &Request<'_, '_>,
     policy: &Policy,
     found: &OutsideProgram,
+    copies: &Copies,
     cwd: &[u8],
     level: ElevatedLevel,
 ) -> Result<Option<Reason<'static>>, NotRun> {
@@ -143,7 +145,8 @@ fn asks(
     let is_open = level == ElevatedLevel::Full && policy.ask() == guard_policy::Ask::Off;
     let files = || found.scripts.iter().chain([&found.program]).chain(&found.operand).chain(&found.others);
     for held in found.scripts.iter().chain([&found.program]) {
-        let originals = guard.copies.originals(&held.path, held.object.fd.as_fd(), &|| caller.check())?;
+        let content = copies.copy_of(found, held).map_or(held.object.fd.as_fd(), AsFd::as_fd);
+        let originals = guard.copies.originals(&held.path, content, &|| caller.check())?;
         let exec = Exec { path: &held.path, argv: &held.argv, cwd, role: held.role };
         let verdict = decide_program(policy, exec, &originals);
         if verdict.outcome == Outcome::Deny {
@@ -213,7 +216,7 @@ struct Copies {
 }
 
 impl Copies {
-    fn make(found: &OutsideProgram) -> Result<Copies, NotRun> {
+    fn make(policy: &Policy, found: &OutsideProgram) -> Result<Copies, NotRun> {
         // The copies take the guard's memory, so one call at a time makes them.
         static ONE: Mutex<()> = Mutex::new(());
         let _one = ONE.lock();
@@ -223,8 +226,21 @@ impl Copies {
                 .map_err(|error| NotRun::Refused(format!("{name}: {}", std::io::Error::from(error))))
         };
         let of_tree = |held: Option<&HeldFile>| held.filter(|held| held.is_of_tree).map(copy).transpose();
-        let script = found.scripts.first().or(found.operand.as_ref());
-        Ok(Copies { program: of_tree(Some(&found.program))?, script: of_tree(script)? })
+        let program = of_tree(Some(&found.program))?;
+        if let Some(copy) = &program {
+            // The copy may name another loader than the file did when it was found.
+            let checked = check_program(policy, &found.program.path, copy);
+            checked.map_err(|error| NotRun::Refused(error.to_string()))?;
+        }
+        Ok(Copies { program, script: of_tree(found.script())? })
+    }
+
+    /// The copy of one of the files, if it has one.
+    fn copy_of(&self, found: &OutsideProgram, held: &HeldFile) -> Option<&std::fs::File> {
+        if std::ptr::eq(held, &raw const found.program) {
+            return self.program.as_ref();
+        }
+        self.script.as_ref().filter(|_| found.script().is_some_and(|script| std::ptr::eq(script, held)))
     }
 }
 
@@ -243,7 +259,7 @@ fn subject(
         Ok(BoundScript { path: held.path.clone(), sha256: digest(held, copy)? })
     };
     let program = &found.program;
-    let script = found.scripts.first().or(found.operand.as_ref());
+    let script = found.script();
     let through = found.scripts.iter().skip(1).map(|held| bound(held, None));
     // The command reads input and other files later, and outside the guard nothing keeps them unchanged. So they have
     // no digest.

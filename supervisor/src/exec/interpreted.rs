@@ -4,7 +4,7 @@
 //! are compared when the program starts, and the question says that they are not held. A name without a file stays
 //! without one.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::io::Read;
 use std::sync::atomic::AtomicUsize;
@@ -23,6 +23,7 @@ use super::script_paths::{as_text, script_paths, spelled};
 use super::scripts::{BareName, Named};
 use super::sealed_script::MAX_BYTES;
 use crate::audit::Operation;
+use crate::kernel::errno;
 use crate::resolve::Target;
 use crate::syscall::Request;
 use crate::worker::share::{Share, max_descriptors};
@@ -40,8 +41,8 @@ const MAX_INPUTS: usize = 256;
 const MAX_NAMES: usize = 1024;
 /// A longer name leads to no file.
 const MAX_NAME: usize = libc::PATH_MAX as usize;
-/// How much is read of a file that names other files.
-const MAX_TEXT: u64 = 256 << 10;
+/// How long a file may be that names other files.
+const MAX_TEXT: u64 = 16 << 20;
 
 /// The files that starts hold while they are judged, beside their scripts.
 static HELD_FILES: AtomicUsize = AtomicUsize::new(0);
@@ -63,6 +64,8 @@ pub struct Interpreted {
     /// The sources of code that the guard cannot hold.
     pub inputs: Vec<CodeInput>,
     rest: Rest,
+    /// The files in which names were looked for, by their real paths, with the digest of what was read.
+    texts: HashMap<Vec<u8>, Digest>,
     /// The names that were looked at.
     seen: HashSet<Vec<u8>>,
     held_bytes: u64,
@@ -139,10 +142,8 @@ pub fn interpreted(
             }
         }
     }
-    for written in
-        operands.argument_files.iter().flat_map(|file| words_of(request, file, cwd)).collect::<Vec<_>>()
-    {
-        operands.others.push(written);
+    for file in std::mem::take(&mut operands.argument_files) {
+        operands.others.extend(words_of(&found.text_of(request, &file, cwd)?));
     }
     for written in std::mem::take(&mut operands.others) {
         found.add_operand(request, &operands, &written, cwd)?;
@@ -267,6 +268,7 @@ impl Interpreted {
             return Ok(());
         }
         let sha256 = Digest::of_file(&named.file, || request.caller.check())?;
+        self.check_text(request, &named.path, sha256)?;
         if length > MAX_BYTES && self.inputs.len() < MAX_INPUTS {
             let (source, path) = (InputSource::Argument(named.name), named.path);
             self.inputs.push(CodeInput { source, kind: InputKind::File, path, sha256: Some(sha256) });
@@ -275,6 +277,42 @@ impl Interpreted {
             self.rest.parts.extend([named.name, named.path, sha256.0.to_vec()]);
         }
         Ok(())
+    }
+
+    /// The text of a file that names other files; empty if there is no such file.
+    ///
+    /// # Errors
+    /// The kernel's; EACCES if the text is too long; ESRCH if the caller is gone.
+    fn text_of(&mut self, request: &Request<'_, '_>, written: &[u8], cwd: &[u8]) -> Result<Vec<u8>, Errno> {
+        let Ok(RunnableArgument::File(Named { path, file, .. })) = operand(request, written, cwd) else {
+            return Ok(Vec::new());
+        };
+        let mut text = Vec::new();
+        File::take(file, MAX_TEXT + 1).read_to_end(&mut text).map_err(errno::from_io)?;
+        if text.len() as u64 > MAX_TEXT {
+            let why =
+                "it names files that may run, and is too long to be approved; an allowlist entry allows it";
+            request.guard.refuse(request.caller, Operation::Exec, &path, why)?;
+        }
+        let digest = Digest::of_bytes(&text);
+        if let Some(before) = self.texts.insert(path.clone(), digest) {
+            self.check_text(request, &path, before)?;
+        }
+        Ok(text)
+    }
+
+    /// Refuses the start if this file, of which a human sees this content, had another when names were looked for in it.
+    ///
+    /// # Errors
+    /// EACCES; ESRCH if the caller is gone.
+    pub fn check_text(&self, request: &Request<'_, '_>, path: &[u8], content: Digest) -> Result<(), Errno> {
+        match self.texts.get(path) {
+            Some(read) if *read != content => {
+                let why = "it changed while the guard read it: start the program again";
+                request.guard.refuse(request.caller, Operation::Exec, path, why)
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Adds a name without a file that could be bound, if the tree may put one there.
@@ -319,7 +357,8 @@ impl Interpreted {
     ) -> Result<(), Errno> {
         let inside = |name: &[u8]| [written, b"/", name].concat();
         let mut names: Vec<Vec<u8>> = operands.entries.iter().map(|name| inside(name.as_bytes())).collect();
-        names.extend(main_of(request, &inside(b"package.json"), cwd).iter().flat_map(|main| {
+        let package = self.text_of(request, &inside(b"package.json"), cwd)?;
+        names.extend(main_of(&package).iter().flat_map(|main| {
             ["", ".js", ".json", "/index.js"].map(|ending| inside(&[main, ending.as_bytes()].concat()))
         }));
         let mut is_program = false;
@@ -347,24 +386,16 @@ fn is_led_by_the_tree(request: &Request<'_, '_>, name: &[u8]) -> bool {
 }
 
 /// The words of a file of arguments, without quotes.
-fn words_of(request: &Request<'_, '_>, written: &[u8], cwd: &[u8]) -> Vec<Vec<u8>> {
-    let Some(text) = text_of(request, written, cwd) else { return Vec::new() };
+fn words_of(text: &[u8]) -> Vec<Vec<u8>> {
     let words = text.split(u8::is_ascii_whitespace).map(|word| word.trim_ascii());
     let plain = words.map(|word| word.iter().copied().filter(|byte| !matches!(byte, b'"' | b'\'')).collect());
     plain.filter(|word: &Vec<u8>| !word.is_empty()).take(MAX_NAMES).collect()
 }
 
 /// The main file that a package names, relative to its directory.
-fn main_of(request: &Request<'_, '_>, written: &[u8], cwd: &[u8]) -> Option<Vec<u8>> {
-    let value: serde_json::Value = serde_json::from_slice(&text_of(request, written, cwd)?).ok()?;
+fn main_of(text: &[u8]) -> Option<Vec<u8>> {
+    let value: serde_json::Value = serde_json::from_slice(text).ok()?;
     Some(value.get("main")?.as_str()?.as_bytes().to_vec())
-}
-
-fn text_of(request: &Request<'_, '_>, written: &[u8], cwd: &[u8]) -> Option<Vec<u8>> {
-    let Ok(RunnableArgument::File(Named { file, .. })) = operand(request, written, cwd) else { return None };
-    let mut text = Vec::new();
-    File::take(file, MAX_TEXT).read_to_end(&mut text).ok()?;
-    Some(text)
 }
 
 /// What an argument names: a regular file is opened to read.

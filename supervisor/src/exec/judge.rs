@@ -231,7 +231,7 @@ impl<'p> JudgedStart<'p> {
         for named in &scripts {
             interpreted::refuse_ambiguous(request, named)?;
         }
-        let runs = interpreted::interpreted(
+        let mut runs = interpreted::interpreted(
             request,
             path,
             &self.argv,
@@ -239,7 +239,7 @@ impl<'p> JudgedStart<'p> {
             self.script_at,
             &self.environment,
         )?;
-        scripts.extend(runs.script);
+        scripts.extend(runs.script.take());
         let bound = |all: &[Named]| {
             let bound = all.iter().map(|named| approval_subject::script(request, named));
             bound.collect::<Result<Vec<_>, _>>()
@@ -247,6 +247,9 @@ impl<'p> JudgedStart<'p> {
         let mut through = bound(&scripts)?.into_iter();
         let script = through.next();
         let mut files = bound(&runs.others)?;
+        for file in &files {
+            runs.check_text(request, &file.path, file.sha256)?;
+        }
         if let Some(loader) = loader.as_ref().filter(|_| self.plan.has_changeable_loader) {
             files.push(approval_subject::loader(request.caller, loader)?);
         }

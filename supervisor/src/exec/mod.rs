@@ -14,6 +14,7 @@ pub mod image;
 mod interpreted;
 mod judge;
 mod loader;
+mod mapped_files;
 mod outside_program;
 mod privileged;
 mod python_module;

@@ -129,9 +129,7 @@ pub fn find(
         let held = hold(policy, fd, &argv, role)?;
         match image::read(&held.file).map_err(|error| cannot(&held.path, error))? {
             Image::Elf { interpreter } => {
-                if let Some(loader) = interpreter {
-                    check_loader(policy, &loader)?;
-                }
+                check_loader(policy, interpreter.as_deref())?;
                 return operands(policy, held, scripts, script_at, directory);
             }
             Image::Script { interpreter, argument } => {
@@ -155,6 +153,26 @@ pub fn find(
         }
     }
     Err(OutsideProgramError::TooManyInterpreters)
+}
+
+/// Checks a program's loader. `file` has the program's content, `path` is the program's own.
+///
+/// # Errors
+/// Why the content must not run.
+pub fn check_program(policy: &Policy, path: &[u8], file: &File) -> Result<(), OutsideProgramError> {
+    match image::read(file).map_err(|error| cannot(path, error))? {
+        Image::Elf { interpreter } => check_loader(policy, interpreter.as_deref()),
+        Image::Script { .. } | Image::Foreign | Image::Unknown => {
+            Err(OutsideProgramError::NotProgram { path: path.to_vec() })
+        }
+    }
+}
+
+impl OutsideProgram {
+    /// The script that was called, or that the program is given.
+    pub fn script(&self) -> Option<&HeldFile> {
+        self.scripts.first().or(self.operand.as_ref())
+    }
 }
 
 /// Adds the files that the program's arguments name.
@@ -240,12 +258,14 @@ fn hold(policy: &Policy, fd: OwnedFd, argv: &[Vec<u8>], role: Role) -> Result<He
 }
 
 /// The loader runs first. The tree must not be able to write it.
-fn check_loader(policy: &Policy, loader: &[u8]) -> Result<(), OutsideProgramError> {
+fn check_loader(policy: &Policy, loader: Option<&[u8]>) -> Result<(), OutsideProgramError> {
+    let Some(loader) = loader else { return Ok(()) };
     let open = || real_path(rustix::fs::open(loader, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?.as_fd());
     let path = open().map_err(|error| cannot(loader, error))?;
-    // The kernel looks up its name again: no part of it may be the tree's, or mean another file in another process.
+    // The kernel looks up its name again: no part of it may be the tree's, or mean another file in another process. The tree
+    // does not write a link such as /lib64 unasked, although no rule may name it.
     let parts = (1..=loader.len()).filter(|&end| end == loader.len() || loader[end] == b'/');
-    let is_of_tree = parts.map(|end| &loader[..end]).any(|part| policy.writable(part));
+    let is_of_tree = parts.map(|end| &loader[..end]).any(|part| policy.writable_unasked(part));
     match !loader.starts_with(b"/") || loader.starts_with(b"/proc/") || is_of_tree || policy.writable(&path) {
         true => Err(OutsideProgramError::LoaderOfTree { loader: loader.to_vec() }),
         false => Ok(()),

@@ -9,7 +9,9 @@ use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 
 use super::content_match::ExpectedMatch;
-use crate::kernel::{Kernel, maps, requests, trace};
+use super::mapped_files::{self, Start};
+use crate::kernel::Kernel;
+use crate::kernel::trace::{self, Registers};
 use crate::outside::Pass;
 use crate::resolve::{Identity, Object};
 
@@ -74,7 +76,8 @@ pub fn differs(kernel: &dyn Kernel, pid: Tid, expected: &Expected) -> Option<&'s
     let Some(stack) = Stack::read(kernel, pid, expected.counts) else {
         return Some("the number of arguments or variables");
     };
-    if !loader_is(pid, stack.base, expected.loader.as_ref()).unwrap_or(false) {
+    let start = Start { base: stack.base, entry: stack.entry, instruction: stack.registers.instruction };
+    if !mapped_files::are_judged(pid, &start, expected).unwrap_or(false) {
         return Some("the loader");
     }
     if expected.loader.as_ref().is_some_and(|loader| !loader.has_judged_content()) {
@@ -100,12 +103,14 @@ impl Loader {
 /// to each, 0, a pointer to each variable, 0, the auxiliary vector. The strings lie further up, in the same order and
 /// without a gap.
 struct Stack {
-    start: u64,
+    registers: Registers,
     bytes: Vec<u8>,
     /// The address of the first string.
     strings: u64,
     /// AT_BASE of the auxiliary vector (getauxval(3)): the address of the loader, 0 without one.
     base: u64,
+    /// AT_ENTRY: where the program itself begins.
+    entry: u64,
 }
 
 impl Stack {
@@ -116,31 +121,30 @@ impl Stack {
     fn read(kernel: &dyn Kernel, pid: Tid, (arguments, variables): (usize, usize)) -> Option<Stack> {
         const AT_NULL: u64 = 0;
         const AT_BASE: u64 = 7;
+        const AT_ENTRY: u64 = 9;
         /// More entries than any vector has (AT_VECTOR_SIZE of the kernel).
         const MAX_ENTRIES: usize = 64;
-        let start = trace::stack(pid).ok()?;
+        let registers = trace::registers(pid).ok()?;
         let auxiliary = 8 * (3 + arguments + variables);
         let mut bytes = vec![0; Stack::READ.max(auxiliary + 16 * MAX_ENTRIES)];
         // A short read means that the stack ends there.
-        let length = kernel.read(pid, start, &mut bytes).ok()?;
+        let length = kernel.read(pid, registers.stack, &mut bytes).ok()?;
         bytes.truncate(length);
         let word = |at: usize| Some(u64::from_ne_bytes(bytes.get(at..at + 8)?.try_into().ok()?));
         let ends = (word(8 * (1 + arguments))?, word(8 * (2 + arguments + variables))?);
         if word(0)? != arguments as u64 || arguments == 0 || ends != (0, 0) {
             return None;
         }
-        let mut pairs = (0..MAX_ENTRIES).map(|at| (word(auxiliary + 16 * at), word(auxiliary + 16 * at + 8)));
-        let base = pairs.find_map(|pair| match pair {
-            (Some(AT_BASE), Some(base)) => Some(Some(base)),
-            (Some(AT_NULL) | None, _) | (_, None) => Some(None),
-            _ => None,
-        })??;
-        Some(Stack { start, strings: word(8)?, bytes, base })
+        let pair = |number: usize| word(auxiliary + 16 * number).zip(word(auxiliary + 16 * number + 8));
+        let pairs = || (0..MAX_ENTRIES).map_while(pair).take_while(|(kind, _)| *kind != AT_NULL);
+        let value = |wanted| pairs().find_map(|(kind, value)| (kind == wanted).then_some(value));
+        let (base, entry) = (value(AT_BASE)?, value(AT_ENTRY)?);
+        Some(Stack { registers, strings: word(8)?, bytes, base, entry })
     }
 
     /// Whether exactly these strings are on the stack.
     fn holds(&self, kernel: &dyn Kernel, pid: Tid, expected: &[u8]) -> bool {
-        let at = self.strings.checked_sub(self.start).and_then(|at| usize::try_from(at).ok());
+        let at = self.strings.checked_sub(self.registers.stack).and_then(|at| usize::try_from(at).ok());
         let read = at.and_then(|at| self.bytes.get(at..)).unwrap_or_default();
         let known = read.len().min(expected.len());
         read[..known] == expected[..known]
@@ -163,7 +167,7 @@ fn content_of(pid: Tid) -> Result<Digest, Errno> {
 /// Whether the process, which this thread has stopped, was killed: then it is no longer stopped, or has no memory. A
 /// living process has a stack, even without arguments.
 pub fn is_dead(pid: Tid) -> bool {
-    if trace::stack(pid) == Err(Errno::SRCH) {
+    if trace::registers(pid) == Err(Errno::SRCH) {
         return true;
     }
     proc::stat(pid).map_or_else(|error| error == Errno::SRCH, |stat| stat.arguments.0 == 0)
@@ -181,36 +185,4 @@ fn holds(kernel: &dyn Kernel, pid: Tid, start: u64, expected: &[u8]) -> bool {
         }
     }
     true
-}
-
-fn loader_is(pid: Tid, base: u64, expected: Option<&Loader>) -> Result<bool, Errno> {
-    let Some(expected) = expected else { return Ok(base == 0) };
-    if base == 0 {
-        return Ok(false);
-    }
-    let maps =
-        rustix::fs::open(format!("/proc/{pid}/maps"), OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
-    let found = match requests::mapping(maps.as_fd(), base) {
-        Ok(mapping) => (mapping.device, mapping.inode),
-        // Before Linux 6.11 the kernel does not have this request.
-        Err(Errno::NOTTY) => by_text(pid, base)?,
-        Err(error) => return Err(error),
-    };
-    let device = expected.identity.device;
-    let same = ((rustix::fs::major(device), rustix::fs::minor(device)), expected.identity.inode);
-    if found == same {
-        return Ok(true);
-    }
-    // On overlayfs, btrfs and others, a mapping shows a different device than stat. So compare with what a mapping of
-    // the judged file shows.
-    let own = requests::mapping_of(expected.object.fd.as_fd())?;
-    Ok(found == (own.device, own.inode))
-}
-
-fn by_text(pid: Tid, address: u64) -> Result<((u32, u32), u64), Errno> {
-    maps::read(pid)?
-        .into_iter()
-        .find(|mapped| mapped.range.contains(&address))
-        .map(|mapped| (mapped.device, mapped.inode))
-        .ok_or(Errno::NOENT)
 }

@@ -75,7 +75,7 @@ pub fn each_file_in(
     let maps = rustix::fs::open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
     let mut at = range.start;
     while at < range.end {
-        match requests::next_file_mapping(maps.as_fd(), at) {
+        match requests::next_named_mapping(maps.as_fd(), at) {
             Ok((found, mapping, name)) if found.start < range.end => {
                 at = found.end;
                 each(Mapped { range: found, device: mapping.device, inode: mapping.inode, name })?;

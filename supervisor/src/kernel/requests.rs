@@ -42,54 +42,67 @@ mod ioctl {
     nix::ioctl_readwrite!(procmap_query, b'f', 17, super::ProcmapQuery);
 }
 
+/// `PROCMAP_QUERY_COVERING_OR_NEXT_VMA`, `PROCMAP_QUERY_FILE_BACKED_VMA` (linux/fs.h).
+const NEXT_OF_FILE: u64 = 0x10 | 0x20;
+
+fn query(maps: BorrowedFd<'_>, flags: u64, address: u64, name: &mut [u8]) -> Result<ProcmapQuery, Errno> {
+    if is_layer_off(Layer::ProcmapQuery) {
+        return Err(Errno::NOTTY);
+    }
+    let mut query = ProcmapQuery {
+        size: size_of::<ProcmapQuery>() as u64,
+        query_flags: flags,
+        query_addr: address,
+        vma_name_size: name.len() as u32,
+        vma_name_addr: if name.is_empty() { 0 } else { name.as_mut_ptr() as u64 },
+        ..ProcmapQuery::default()
+    };
+    // SAFETY: the structure is initialised, has the size that it states, and names a buffer of its length, or none; both
+    // outlive the call.
+    unsafe { ioctl::procmap_query(maps.as_raw_fd(), &raw mut query) }.map_err(errno::from_nix)?;
+    Ok(query)
+}
+
+impl ProcmapQuery {
+    fn mapping(&self) -> Mapping {
+        Mapping { device: (self.dev_major, self.dev_minor), inode: self.inode }
+    }
+}
+
 /// The mapping that covers `address`; `maps` is an open /proc/PID/maps.
 ///
 /// # Errors
 /// ENOENT if there is none, ENOTTY before Linux 6.11.
 pub fn mapping(maps: BorrowedFd<'_>, address: u64) -> Result<Mapping, Errno> {
-    if is_layer_off(Layer::ProcmapQuery) {
-        return Err(Errno::NOTTY);
-    }
-    let mut query = ProcmapQuery {
-        size: size_of::<ProcmapQuery>() as u64,
-        query_addr: address,
-        ..ProcmapQuery::default()
-    };
-    // SAFETY: the structure is initialised, has the size that it states, and outlives the call.
-    unsafe { ioctl::procmap_query(maps.as_raw_fd(), &raw mut query) }.map_err(errno::from_nix)?;
-    Ok(Mapping { device: (query.dev_major, query.dev_minor), inode: query.inode })
+    Ok(query(maps, 0, address, &mut [])?.mapping())
 }
 
-/// The mapping of a file that covers `address`, or else the next one: its range, what it maps, and the name that maps(5) shows
-/// for it; `maps` is an open /proc/PID/maps.
+/// The mapping of a file that covers `address`, or else the next one: its range, and what it maps; `maps` is an open
+/// /proc/PID/maps.
 ///
 /// # Errors
-/// ENOENT if there is none, ENAMETOOLONG for a name of more than PATH_MAX, ENOTTY before Linux 6.11.
+/// ENOENT if there is none, ENOTTY before Linux 6.11.
 pub fn next_file_mapping(
     maps: BorrowedFd<'_>,
     address: u64,
+) -> Result<(std::ops::Range<u64>, Mapping), Errno> {
+    let found = query(maps, NEXT_OF_FILE, address, &mut [])?;
+    Ok((found.vma_start..found.vma_end, found.mapping()))
+}
+
+/// Does as [`next_file_mapping`], and returns the name that maps(5) shows, too.
+///
+/// # Errors
+/// As [`next_file_mapping`]; ENAMETOOLONG for a name of more than PATH_MAX.
+pub fn next_named_mapping(
+    maps: BorrowedFd<'_>,
+    address: u64,
 ) -> Result<(std::ops::Range<u64>, Mapping, Vec<u8>), Errno> {
-    /// `PROCMAP_QUERY_COVERING_OR_NEXT_VMA`, `PROCMAP_QUERY_FILE_BACKED_VMA` (linux/fs.h).
-    const NEXT_OF_FILE: u64 = 0x10 | 0x20;
-    if is_layer_off(Layer::ProcmapQuery) {
-        return Err(Errno::NOTTY);
-    }
     let mut name = vec![0; libc::PATH_MAX as usize];
-    let mut query = ProcmapQuery {
-        size: size_of::<ProcmapQuery>() as u64,
-        query_flags: NEXT_OF_FILE,
-        query_addr: address,
-        vma_name_size: name.len() as u32,
-        vma_name_addr: name.as_mut_ptr() as u64,
-        ..ProcmapQuery::default()
-    };
-    // SAFETY: the structure is initialised, has the size that it states, and names a buffer of its length; both outlive the
-    // call.
-    unsafe { ioctl::procmap_query(maps.as_raw_fd(), &raw mut query) }.map_err(errno::from_nix)?;
+    let found = query(maps, NEXT_OF_FILE, address, &mut name)?;
     // The length counts the NUL at the end.
-    name.truncate((query.vma_name_size as usize).saturating_sub(1));
-    let mapping = Mapping { device: (query.dev_major, query.dev_minor), inode: query.inode };
-    Ok((query.vma_start..query.vma_end, mapping, name))
+    name.truncate((found.vma_name_size as usize).saturating_sub(1));
+    Ok((found.vma_start..found.vma_end, found.mapping(), name))
 }
 
 /// Checks an access (access(2)) to an open file, also an O_PATH one, with our effective rights: faccessat2(2) on the

@@ -55,17 +55,26 @@ pub fn yama() -> Option<u8> {
     std::fs::read_to_string("/proc/sys/kernel/yama/ptrace_scope").ok()?.trim().parse().ok()
 }
 
-/// The stack pointer of a task that this thread has stopped.
+/// The registers with addresses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Registers {
+    /// The stack pointer.
+    pub stack: u64,
+    /// The instruction pointer.
+    pub instruction: u64,
+}
+
+/// The registers of a task that this thread has stopped.
 ///
 /// # Errors
 /// ESRCH if it is gone.
-pub fn stack(task: Tid) -> Result<u64, Errno> {
+pub fn registers(task: Tid) -> Result<Registers, Errno> {
     let registers = ptrace::getregs(Pid::from_raw(task)).map_err(errno::from_nix)?;
     #[cfg(target_arch = "x86_64")]
-    let stack = registers.rsp;
+    let (stack, instruction) = (registers.rsp, registers.rip);
     #[cfg(target_arch = "aarch64")]
-    let stack = registers.sp;
-    Ok(stack)
+    let (stack, instruction) = (registers.sp, registers.pc);
+    Ok(Registers { stack, instruction })
 }
 
 fn await_exec(check: &mut dyn FnMut(Tid) -> bool) -> Followed {

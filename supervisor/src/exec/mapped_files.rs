@@ -1,0 +1,91 @@
+//! The files that the kernel has mapped for a program that has not run yet, and where it begins to run.
+//!
+//! Who may write a program chooses by its headers where its segments and its entry lie, and can change the headers while the
+//! kernel reads them. So no single address tells which loader the kernel took: with headers that fit each other, AT_BASE of one
+//! loader lies in another file, and it is 0 for a loader with fixed addresses. But a loader's code comes from a mapping of its
+//! file, and each such mapping is looked at.
+
+use std::ops::Range;
+use std::os::fd::AsFd;
+
+use guard_openclaw::peer::proc::{self, Tid};
+use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
+
+use super::verify::Expected;
+use crate::kernel::{maps, requests};
+use crate::resolve::Identity;
+
+/// Addresses of a program that has not run yet.
+#[derive(Clone, Copy, Debug)]
+pub struct Start {
+    /// AT_BASE: what the addresses in the loader's file are counted from, 0 without one (fs/binfmt_elf.c, load_elf_binary).
+    pub base: u64,
+    /// AT_ENTRY: where the program itself begins.
+    pub entry: u64,
+    /// The address of the first instruction: the loader's, or the program's without one.
+    pub instruction: u64,
+}
+
+/// A file as a mapping shows it: device and inode.
+type MappedFile = ((u32, u32), u64);
+
+/// Whether the process has mapped no other file than the judged program and loader, and begins in the loader, if it has one, or
+/// else where the program says.
+///
+/// # Errors
+/// ESRCH and EACCES from the kernel.
+pub fn are_judged(pid: Tid, start: &Start, expected: &Expected) -> Result<bool, Errno> {
+    let mapped = read(pid)?;
+    let at = |address: u64| mapped.iter().find(|(range, _)| range.contains(&address)).map(|(_, file)| *file);
+    // On overlayfs, btrfs and others, a mapping shows another device than stat(2).
+    let mut program = Some(shown(expected.program));
+    if !mapped.iter().any(|(_, file)| Some(*file) == program) {
+        // The kernel takes this address from the program's own segments, which nothing overlaps.
+        program = at(proc::stat(pid)?.code);
+    }
+    let loader = match &expected.loader {
+        None => None,
+        Some(loader) => {
+            let found = at(start.instruction);
+            let same = Some(shown(loader.identity));
+            if found == same {
+                same
+            } else {
+                let own = requests::mapping_of(loader.object.fd.as_fd())?;
+                Some((own.device, own.inode))
+            }
+        }
+    };
+    let begins = match loader {
+        None => start.base == 0 && start.instruction == start.entry,
+        Some(_) => at(start.instruction) == loader,
+    };
+    Ok(begins && mapped.iter().all(|(_, file)| Some(*file) == program || Some(*file) == loader))
+}
+
+fn shown(identity: Identity) -> MappedFile {
+    let device = identity.device;
+    ((rustix::fs::major(device), rustix::fs::minor(device)), identity.inode)
+}
+
+/// All mappings of files.
+fn read(pid: Tid) -> Result<Vec<(Range<u64>, MappedFile)>, Errno> {
+    let path = format!("/proc/{pid}/maps");
+    let text = rustix::fs::open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
+    let (mut found, mut address) = (Vec::new(), 0);
+    loop {
+        match requests::next_file_mapping(text.as_fd(), address) {
+            Ok((range, mapping)) => {
+                address = range.end;
+                found.push((range, (mapping.device, mapping.inode)));
+            }
+            Err(Errno::NOENT) => return Ok(found),
+            // Before Linux 6.11 the kernel does not have this request.
+            Err(Errno::NOTTY) => break,
+            Err(error) => return Err(error),
+        }
+    }
+    let all = maps::read(pid)?.into_iter().filter(|mapped| mapped.inode != 0);
+    Ok(all.map(|mapped| (mapped.range, (mapped.device, mapped.inode))).collect())
+}
