@@ -24,6 +24,23 @@ fn one_yes_installs_where_the_policy_denies() {
     assert_eq!((&end[0]["event"], &end[0]["status"]), (&"outside-end".into(), &0.into()), "{end:?}");
 }
 
+/// No rule of a template names the link /lib64, by which programs name their loader.
+#[test]
+fn a_program_of_the_systems_runs_under_a_template() {
+    let world = guard_tests::World::bare().policy(&format!(
+        r#"{{"version": 1, "extends": "coding", {}, "approvals": {{"routes": ["cli"]}}, "exec": {{"timeoutMs": 100000}},
+            "permissions": {{"filesystem": {{"rules": {{"{}": "r-x"}}}}}}}}"#,
+        crate::world::OPEN,
+        crate::world::own(),
+    ));
+    let world = world.attended();
+    let held = start(&world, "RUN true; echo $?");
+    let question = world.answer("allow-once");
+    assert_eq!(question["argv"], serde_json::json!(["true"]), "{question}");
+    let ended = held.end();
+    assert_eq!(ended.stdout, "0\n", "{ended:?}");
+}
+
 #[test]
 fn nothing_runs_after_a_no() {
     let world = world();
