@@ -6,13 +6,12 @@
 //! file, and each such mapping is looked at.
 
 use std::ops::Range;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, BorrowedFd};
 
 use guard_openclaw::peer::proc::{self, Tid};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 
-use super::verify::Expected;
 use crate::kernel::{maps, requests};
 use crate::resolve::Identity;
 
@@ -30,38 +29,45 @@ pub struct Start {
 /// A file as a mapping shows it: device and inode.
 type MappedFile = ((u32, u32), u64);
 
+/// A file of a judged start.
+#[derive(Clone, Copy, Debug)]
+pub struct JudgedFile<'f> {
+    /// Its identity.
+    pub identity: Identity,
+    /// The file, open.
+    pub file: BorrowedFd<'f>,
+}
+
 /// Whether the process has mapped no other file than the judged program and loader, and begins in the loader, if it has one, or
 /// else where the program says.
 ///
 /// # Errors
 /// ESRCH and EACCES from the kernel.
-pub fn are_judged(pid: Tid, start: &Start, expected: &Expected) -> Result<bool, Errno> {
+pub fn are_judged(
+    pid: Tid,
+    start: &Start,
+    program: Identity,
+    loader: Option<JudgedFile<'_>>,
+) -> Result<bool, Errno> {
     let mapped = read(pid)?;
     let at = |address: u64| mapped.iter().find(|(range, _)| range.contains(&address)).map(|(_, file)| *file);
     // On overlayfs, btrfs and others, a mapping shows another device than stat(2).
-    let mut program = Some(shown(expected.program));
+    let mut program = Some(shown(program));
     if !mapped.iter().any(|(_, file)| Some(*file) == program) {
         // The kernel takes this address from the program's own segments, which nothing overlaps.
         program = at(proc::stat(pid)?.code);
     }
-    let loader = match &expected.loader {
-        None => None,
-        Some(loader) => {
-            let found = at(start.instruction);
-            let same = Some(shown(loader.identity));
-            if found == same {
-                same
-            } else {
-                let own = requests::mapping_of(loader.object.fd.as_fd())?;
-                Some((own.device, own.inode))
-            }
-        }
+    let Some(judged) = loader else {
+        let begins = start.base == 0 && start.instruction == start.entry;
+        return Ok(begins && mapped.iter().all(|(_, file)| Some(*file) == program));
     };
-    let begins = match loader {
-        None => start.base == 0 && start.instruction == start.entry,
-        Some(_) => at(start.instruction) == loader,
-    };
-    Ok(begins && mapped.iter().all(|(_, file)| Some(*file) == program || Some(*file) == loader))
+    let found = at(start.instruction);
+    let mut loader = Some(shown(judged.identity));
+    if found != loader {
+        let own = requests::mapping_of(judged.file)?;
+        loader = Some((own.device, own.inode));
+    }
+    Ok(found == loader && mapped.iter().all(|(_, file)| Some(*file) == program || Some(*file) == loader))
 }
 
 fn shown(identity: Identity) -> MappedFile {

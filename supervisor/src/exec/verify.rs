@@ -9,7 +9,7 @@ use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 
 use super::content_match::ExpectedMatch;
-use super::mapped_files::{self, Start};
+use super::mapped_files::{self, JudgedFile, Start};
 use crate::kernel::Kernel;
 use crate::kernel::trace::{self, Registers};
 use crate::outside::Pass;
@@ -77,7 +77,10 @@ pub fn differs(kernel: &dyn Kernel, pid: Tid, expected: &Expected) -> Option<&'s
         return Some("the number of arguments or variables");
     };
     let start = Start { base: stack.base, entry: stack.entry, instruction: stack.registers.instruction };
-    if !mapped_files::are_judged(pid, &start, expected).unwrap_or(false) {
+    let loader = expected.loader.as_ref();
+    let loader =
+        loader.map(|loader| JudgedFile { identity: loader.identity, file: loader.object.fd.as_fd() });
+    if !mapped_files::are_judged(pid, &start, expected.program, loader).unwrap_or(false) {
         return Some("the loader");
     }
     if expected.loader.as_ref().is_some_and(|loader| !loader.has_judged_content()) {
