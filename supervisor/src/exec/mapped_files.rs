@@ -15,9 +15,9 @@ use rustix::io::Errno;
 use crate::kernel::{maps, requests};
 use crate::resolve::Identity;
 
-/// Addresses of a program that has not run yet.
+/// Where a program that has not run yet begins.
 #[derive(Clone, Copy, Debug)]
-pub struct Start {
+pub struct EntryPoint {
     /// AT_BASE: what the addresses in the loader's file are counted from, 0 without one (fs/binfmt_elf.c, load_elf_binary).
     pub base: u64,
     /// AT_ENTRY: where the program itself begins.
@@ -45,7 +45,7 @@ pub struct JudgedFile<'f> {
 /// ESRCH and EACCES from the kernel.
 pub fn are_judged(
     pid: Tid,
-    start: &Start,
+    start: &EntryPoint,
     program: Identity,
     loader: Option<JudgedFile<'_>>,
 ) -> Result<bool, Errno> {

@@ -9,7 +9,7 @@ use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 
 use super::content_match::ExpectedMatch;
-use super::mapped_files::{self, JudgedFile, Start};
+use super::mapped_files::{self, EntryPoint, JudgedFile};
 use crate::kernel::Kernel;
 use crate::kernel::trace::{self, Registers};
 use crate::outside::Pass;
@@ -76,7 +76,7 @@ pub fn differs(kernel: &dyn Kernel, pid: Tid, expected: &Expected) -> Option<&'s
     let Some(stack) = Stack::read(kernel, pid, expected.counts) else {
         return Some("the number of arguments or variables");
     };
-    let start = Start { base: stack.base, entry: stack.entry, instruction: stack.registers.instruction };
+    let start = EntryPoint { base: stack.base, entry: stack.entry, instruction: stack.registers.instruction };
     let loader = expected.loader.as_ref();
     let loader =
         loader.map(|loader| JudgedFile { identity: loader.identity, file: loader.object.fd.as_fd() });
