@@ -189,6 +189,54 @@ fn what_a_package_names_is_what_was_shown() {
     }
 }
 
+/// The name leads to another file when the guard holds what it names than when it looked for names in it. A long file among
+/// the arguments, which the guard reads in between, tells when.
+const OTHER_LINK: &str = r#"
+import ctypes, os, sys, time
+libc = ctypes.CDLL(None)
+def lead(to):
+    os.symlink(to, "link"); os.replace("link", "a")
+looks = libc.inotify_init1(os.O_CLOEXEC | os.O_NONBLOCK)
+libc.inotify_add_watch(looks, b"big", 1)
+def looked():
+    try: return os.read(looks, 4096)
+    except BlockingIOError: return b""
+lead("a1")
+child = os.fork()
+if not child:
+    time.sleep(0.2); os.execv(sys.argv[1], ["java", "@a", "@big"])
+while os.waitpid(child, os.WNOHANG)[0] == 0:
+    if looked():
+        lead("a2"); time.sleep(0.5); lead("a1")
+        while looked(): pass
+    time.sleep(0.0005)
+"#;
+
+#[test]
+fn what_a_file_of_arguments_names_is_what_was_shown() {
+    let world = world().policy_text(|text| text.replace("on-miss", "always"));
+    // It prints what it is told to run: only the name of the program counts.
+    let prints = "#include <stdio.h>\n#include <unistd.h>\nint main(int c, char **w) { char b[64] = {0}; FILE *f = fopen(w[1] + 1, \"r\"); \
+        if (f && fread(b, 1, 63, f)) puts(b); return 0; }";
+    guard_tests::compile(prints, &world.root().join("bin/java"), &[]);
+    for (name, text) in
+        [("a1", "-cp good.jar Main\n"), ("a2", "-cp BAD.jar Main\n"), ("good.jar", ""), ("BAD.jar", "")]
+    {
+        world.write(format!("work/{name}"), text);
+    }
+    world.write("work/big", " ".repeat(12 << 20));
+    let mut held = world.start(&["python3", "-S", "-c", OTHER_LINK, &path(&world, "bin/java")]);
+    until("the end", || {
+        let pending = world.pending();
+        // The answer comes when the name leads where it led at the first look.
+        std::thread::sleep(std::time::Duration::from_millis(1500));
+        pending.iter().for_each(|asked| drop(world.resolve(asked, "allow-once")));
+        held.has_ended()
+    });
+    let ended = held.end();
+    assert!(!ended.stdout.contains("BAD"), "{ended:?}");
+}
+
 /// node goes up from what is written, the kernel from where a link leads: such a name is not certain.
 #[test]
 fn a_script_whose_name_goes_up_from_a_link_is_not_asked_for() {

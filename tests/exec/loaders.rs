@@ -44,6 +44,29 @@ start = b"\x7fELF\x02\x01\x01" + b"\0" * 9 + struct.pack("<HHIQQQIHHHHHH", 2, 62
 open(sys.argv[2], "wb").write(start + headers + code + text + target)
 "#;
 
+/// The same, with a program that lies entirely where the loader will lie, and has its entry there. Another file has the loader's
+/// layout.
+const BELOW_LOADER: &str = r#"
+import struct, sys
+loader = open(sys.argv[3], "rb").read()
+entry, = struct.unpack_from("<Q", loader, 24)
+count, = struct.unpack_from("<H", loader, 56)
+count = max(count, 3)
+loads = [struct.unpack_from("<IIQQQQQQ", loader, 64 + 56 * number) for number in range(struct.unpack_from("<H", loader, 56)[0])]
+loads = [header for header in loads if header[0] == 1]
+base, top = loads[0][3], max(header[3] + header[6] for header in loads)
+target = sys.argv[1].encode() + b"\0"
+name = 64 + 56 * count
+total = name + len(target)
+header = lambda kind, flags, offset, address, stored, size, align: struct.pack(
+    "<IIQQQQQQ", kind, flags, offset, address, address, stored, size, align)
+headers = header(0, 4, name, base + name, len(target), len(target), 1) + header(1, 5, 0, base, total, total, 0x1000)
+# Memory without a file, behind which the heap begins.
+headers += header(1, 6, 0, (top + 0x2000000) & ~0xfff, 0, 0x1000, 0x1000) + header(0, 0, 0, 0, 0, 0, 0) * (count - 3)
+start = b"\x7fELF\x02\x01\x01" + b"\0" * 9 + struct.pack("<HHIQQQIHHHHHH", 2, 62, 1, entry, 64, 0, 0, 64, 56, count, 0, 0, 0)
+open(sys.argv[2], "wb").write(start + headers + target)
+"#;
+
 /// Starts the program again and again, and gives it a loader as soon as the guard has read it.
 const GIVES_LOADER: &str = r#"
 #include <fcntl.h>
@@ -81,13 +104,16 @@ fn a_denied_program_does_not_become_a_loader() {
     prints(&world.root().join("tools/denied"), "DENIED RUNS", 5, &["-static", "-no-pie"]);
     prints(&world.root().join("tools/other"), "other", 0, &["-static", "-no-pie"]);
     compile(GIVES_LOADER, &world.work().join("gives"), &[]);
-    for target in ["denied", "other"] {
+    for (target, script) in [("denied", WITHOUT_LOADER), ("denied", BELOW_LOADER), ("other", WITHOUT_LOADER)]
+    {
         let target = world.root().join("tools").join(target);
+        let layout = world.root().join("tools/other");
         let line = format!(
-            "python3 -S -c \"$1\" {} work.elf; chmod +x work.elf; ./gives ./work.elf",
-            target.display()
+            "python3 -S -c \"$1\" {} work.elf {}; chmod +x work.elf; ./gives ./work.elf",
+            target.display(),
+            layout.display()
         );
-        let ended = world.guarded(&["sh", "-c", &line, "sh", WITHOUT_LOADER]);
+        let ended = world.guarded(&["sh", "-c", &line, "sh", script]);
         assert!(!ended.stdout.contains("DENIED RUNS"), "{ended:?}");
         assert!(ended.stderr.contains("the loader changed"), "{ended:?}");
     }

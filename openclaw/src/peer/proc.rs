@@ -28,8 +28,6 @@ pub struct Stat {
     pub ppid: Tid,
     /// Field 7: the controlling terminal's device number, 0 for none.
     pub tty: u32,
-    /// Field 26: where the program's code begins.
-    pub code: u64,
     /// Fields 48 and 49: the address range of the arguments.
     pub arguments: (u64, u64),
     /// Fields 50 and 51: the address range of the environment.
@@ -170,7 +168,6 @@ pub fn parse_stat(text: &[u8]) -> Option<Stat> {
         match at {
             4 => stat.ppid = number(field, 10)? as Tid,
             7 => stat.tty = number(field, 10)? as u32,
-            26 => stat.code = number(field, 10)?,
             48 => stat.arguments.0 = number(field, 10)?,
             49 => stat.arguments.1 = number(field, 10)?,
             50 => stat.environment.0 = number(field, 10)?,

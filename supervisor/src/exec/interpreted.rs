@@ -5,7 +5,6 @@
 //! without one.
 
 use std::collections::{HashMap, HashSet};
-use std::fs::File;
 use std::io::Read;
 use std::sync::atomic::AtomicUsize;
 
@@ -64,8 +63,8 @@ pub struct Interpreted {
     /// The sources of code that the guard cannot hold.
     pub inputs: Vec<CodeInput>,
     rest: Rest,
-    /// The files in which names were looked for, by their real paths, with the digest of what was read.
-    texts: HashMap<Vec<u8>, Digest>,
+    /// The files in which names were looked for, by their names: the real path, and the digest of what was read.
+    texts: HashMap<Vec<u8>, (Vec<u8>, Digest)>,
     /// The names that were looked at.
     seen: HashSet<Vec<u8>>,
     held_bytes: u64,
@@ -268,7 +267,7 @@ impl Interpreted {
             return Ok(());
         }
         let sha256 = Digest::of_file(&named.file, || request.caller.check())?;
-        self.check_text(request, &named.path, sha256)?;
+        self.check_text(request, &named, sha256)?;
         if length > MAX_BYTES && self.inputs.len() < MAX_INPUTS {
             let (source, path) = (InputSource::Argument(named.name), named.path);
             self.inputs.push(CodeInput { source, kind: InputKind::File, path, sha256: Some(sha256) });
@@ -284,32 +283,32 @@ impl Interpreted {
     /// # Errors
     /// The kernel's; EACCES if the text is too long; ESRCH if the caller is gone.
     fn text_of(&mut self, request: &Request<'_, '_>, written: &[u8], cwd: &[u8]) -> Result<Vec<u8>, Errno> {
-        let Ok(RunnableArgument::File(Named { path, file, .. })) = operand(request, written, cwd) else {
+        let Ok(RunnableArgument::File(named)) = operand(request, written, cwd) else {
             return Ok(Vec::new());
         };
         let mut text = Vec::new();
-        File::take(file, MAX_TEXT + 1).read_to_end(&mut text).map_err(errno::from_io)?;
+        (&named.file).take(MAX_TEXT + 1).read_to_end(&mut text).map_err(errno::from_io)?;
         if text.len() as u64 > MAX_TEXT {
             let why =
                 "it names files that may run, and is too long to be approved; an allowlist entry allows it";
-            request.guard.refuse(request.caller, Operation::Exec, &path, why)?;
+            request.guard.refuse(request.caller, Operation::Exec, &named.path, why)?;
         }
         let digest = Digest::of_bytes(&text);
-        if let Some(before) = self.texts.insert(path.clone(), digest) {
-            self.check_text(request, &path, before)?;
-        }
+        self.check_text(request, &named, digest)?;
+        self.texts.insert(named.name, (named.path, digest));
         Ok(text)
     }
 
-    /// Refuses the start if this file, of which a human sees this content, had another when names were looked for in it.
+    /// Refuses the start if a file, of which a human sees this content, was another or had another content when names were
+    /// looked for in it.
     ///
     /// # Errors
     /// EACCES; ESRCH if the caller is gone.
-    pub fn check_text(&self, request: &Request<'_, '_>, path: &[u8], content: Digest) -> Result<(), Errno> {
-        match self.texts.get(path) {
-            Some(read) if *read != content => {
+    pub fn check_text(&self, request: &Request<'_, '_>, named: &Named, content: Digest) -> Result<(), Errno> {
+        match self.texts.get(&named.name) {
+            Some((path, read)) if *path != named.path || *read != content => {
                 let why = "it changed while the guard read it: start the program again";
-                request.guard.refuse(request.caller, Operation::Exec, path, why)
+                request.guard.refuse(request.caller, Operation::Exec, &named.path, why)
             }
             _ => Ok(()),
         }

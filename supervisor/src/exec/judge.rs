@@ -247,8 +247,8 @@ impl<'p> JudgedStart<'p> {
         let mut through = bound(&scripts)?.into_iter();
         let script = through.next();
         let mut files = bound(&runs.others)?;
-        for file in &files {
-            runs.check_text(request, &file.path, file.sha256)?;
+        for (named, file) in runs.others.iter().zip(&files) {
+            runs.check_text(request, named, file.sha256)?;
         }
         if let Some(loader) = loader.as_ref().filter(|_| self.plan.has_changeable_loader) {
             files.push(approval_subject::loader(request.caller, loader)?);

@@ -8,10 +8,11 @@
 use std::ops::Range;
 use std::os::fd::{AsFd, BorrowedFd};
 
-use guard_openclaw::peer::proc::{self, Tid};
+use guard_openclaw::peer::proc::Tid;
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 
+use super::verify::runs;
 use crate::kernel::{maps, requests};
 use crate::resolve::Identity;
 
@@ -51,23 +52,27 @@ pub fn are_judged(
 ) -> Result<bool, Errno> {
     let mapped = read(pid)?;
     let at = |address: u64| mapped.iter().find(|(range, _)| range.contains(&address)).map(|(_, file)| *file);
-    // On overlayfs, btrfs and others, a mapping shows another device than stat(2).
-    let mut program = Some(shown(program));
-    if !mapped.iter().any(|(_, file)| Some(*file) == program) {
-        // The kernel takes this address from the program's own segments, which nothing overlaps.
-        program = at(proc::stat(pid)?.code);
+    // A loader with fixed addresses may lie over the whole program, so no address tells which file the program is.
+    let mut program = shown(program);
+    if !mapped.iter().any(|(_, file)| *file == program) {
+        program = shown_by_mapping(runs(pid)?.as_fd())?;
     }
     let Some(judged) = loader else {
         let begins = start.base == 0 && start.instruction == start.entry;
-        return Ok(begins && mapped.iter().all(|(_, file)| Some(*file) == program));
+        return Ok(begins && mapped.iter().all(|(_, file)| *file == program));
     };
     let found = at(start.instruction);
-    let mut loader = Some(shown(judged.identity));
-    if found != loader {
-        let own = requests::mapping_of(judged.file)?;
-        loader = Some((own.device, own.inode));
+    let mut loader = shown(judged.identity);
+    if found != Some(loader) {
+        loader = shown_by_mapping(judged.file)?;
     }
-    Ok(found == loader && mapped.iter().all(|(_, file)| Some(*file) == program || Some(*file) == loader))
+    Ok(found == Some(loader) && mapped.iter().all(|(_, file)| [program, loader].contains(file)))
+}
+
+/// What a mapping of this file shows: on overlayfs, btrfs and others, another device than stat(2).
+fn shown_by_mapping(file: BorrowedFd<'_>) -> Result<MappedFile, Errno> {
+    let mapping = requests::mapping_of(file)?;
+    Ok((mapping.device, mapping.inode))
 }
 
 fn shown(identity: Identity) -> MappedFile {
