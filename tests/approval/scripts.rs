@@ -296,6 +296,66 @@ fn a_module_that_may_be_anywhere_is_shown_and_not_saved() {
     held.end();
 }
 
+/// A module of the current directory is not the one that runs where options leave that directory out, and one of the library
+/// is not where a virtual environment of the tree's may name another library.
+#[test]
+fn a_module_that_is_left_out_is_not_taken_for_certain() {
+    let python = program_text("python3");
+    let linked = "work/v/bin/python3";
+    for (program, words, variable, is_certain) in [
+        (&*python, &["-m", "here"][..], None, true),
+        (&*python, &["-B", "-m", "json.tool"], None, true),
+        (&*python, &["-I", "-m", "here"], None, false),
+        (&*python, &["-BP", "-m", "here"], None, false),
+        (&*python, &["-m", "here"], Some("PYTHONSAFEPATH"), false),
+        (linked, &["-m", "json.tool"], None, false),
+    ] {
+        let world = world().policy_text(|text| text.replace("on-miss", "always"));
+        world.write("work/here.py", "");
+        world.write("work/v/pyvenv.cfg", "home = /nowhere\n");
+        fs::create_dir(world.work().join("v/bin")).expect("a directory");
+        std::os::unix::fs::symlink(&python, world.root().join(linked)).expect("a link");
+        let program = if program == linked { path(&world, linked) } else { program.to_owned() };
+        let set = variable.map(|name| format!("{name}=1"));
+        let argv: Vec<&str> = [program.as_str()].into_iter().chain(words.iter().copied()).collect();
+        let mut held = match &set {
+            Some(set) => world.start(&[&["env", set][..], &argv].concat()),
+            None => world.start(&argv),
+        };
+        let mut inputs = None;
+        until("the module's question", || {
+            for asked in world.pending() {
+                if asked["argv"][0] == *program {
+                    inputs = Some(asked["inputs"].to_string());
+                }
+                let answer = if inputs.is_some() { "deny" } else { "allow-once" };
+                world.resolve(&asked, answer);
+            }
+            held.has_ended()
+        });
+        held.end();
+        let inputs = inputs.expect("a question");
+        assert_eq!(!inputs.contains("wherever"), is_certain, "{argv:?} {set:?}: {inputs}");
+    }
+}
+
+/// The kernel names such a script by its descriptor, and node looks where that leads by then.
+#[test]
+fn a_script_that_is_started_by_a_descriptor_is_not_asked_for() {
+    if !has(&["node"]) {
+        return;
+    }
+    let world = world().policy_text(|text| text.replace("on-miss", "always"));
+    let node = program_text("node");
+    executable(&world.write("work/x.js", format!("#!{node}\nconsole.log('BAD')\n")));
+    let line = "import os\nfd = os.open('x.' + 'js', os.O_RDONLY)\nos.set_inheritable(fd, True)\nos.execve(fd, ['x'], os.environ)";
+    let held = world.start(&["python3", "-S", "-c", line]);
+    world.answer("allow-once");
+    let ended = held.end();
+    assert_eq!(ended.stdout, "", "{ended:?}");
+    assert!(ended.stderr.contains("named by a descriptor"), "{ended:?}");
+}
+
 /// A file that a known command reads, and that is made after the question, is not found.
 #[test]
 fn a_file_for_a_command_is_not_made_after_the_question() {

@@ -17,7 +17,7 @@ use rustix::io::Errno;
 
 use super::approval_subject::{input, standard_input};
 use super::find;
-use super::python_module::is_certain;
+use super::python_module::PythonStart;
 use super::script_paths::{as_text, script_paths, spelled};
 use super::scripts::{BareName, Named};
 use super::sealed_script::MAX_BYTES;
@@ -42,6 +42,9 @@ const MAX_NAMES: usize = 1024;
 const MAX_NAME: usize = libc::PATH_MAX as usize;
 /// How long a file may be that names other files.
 const MAX_TEXT: u64 = 16 << 20;
+
+/// Why a script is not asked about if its interpreter itself finds out where a name leads.
+const BY_DESCRIPTOR: &str = "its script is named by a descriptor, which may lead elsewhere when it is read";
 
 /// The files that starts hold while they are judged, beside their scripts.
 static HELD_FILES: AtomicUsize = AtomicUsize::new(0);
@@ -118,14 +121,17 @@ pub fn interpreted(
             "an option of its #! line takes the script's name, so another file would run as the script";
         request.guard.refuse(request.caller, Operation::Exec, path, text)?;
     }
+    // The kernel names a script by a descriptor if it was started by one.
+    let by_kernel = script_at.and_then(|at| argv.get(at));
+    if let Some(name) = by_kernel.filter(|name| operands.resolves_names && script_paths(name).is_none()) {
+        request.guard.refuse(request.caller, Operation::Exec, name, BY_DESCRIPTOR)?;
+    }
     if let Some(script) = operands.script_path(argv).filter(|_| script_at.is_none()) {
         match operand(request, &script, cwd) {
             Ok(RunnableArgument::File(named)) => {
                 // The name may mean another descriptor when the program opens it.
                 if operands.resolves_names && script_paths(&named.name).is_none() {
-                    let text =
-                        "its script is named by a descriptor, which may lead elsewhere when it is read";
-                    request.guard.refuse(request.caller, Operation::Exec, &named.name, text)?;
+                    request.guard.refuse(request.caller, Operation::Exec, &named.name, BY_DESCRIPTOR)?;
                 }
                 refuse_ambiguous(request, &named)?;
                 found.script = Some(named);
@@ -148,8 +154,8 @@ pub fn interpreted(
         found.add_operand(request, &operands, &written, cwd)?;
     }
     found.add_mentioned(request, &mentioned, cwd)?;
-    if let Some(module) = operands.module.filter(|module| !is_certain(policy, path, module, cwd, environment))
-    {
+    let python = PythonStart { program: path, argv, cwd, environment };
+    if let Some(module) = operands.module.filter(|module| !python.is_certain(policy, module)) {
         let source = InputSource::Argument(format!("-m {module}").into_bytes());
         let (kind, path) = (InputKind::Module, module.into_bytes());
         found.inputs.push(CodeInput { source, kind, path, sha256: None });
