@@ -86,7 +86,7 @@ fn a_first_line_that_makes_another_file_the_script_is_not_asked_for() {
 /// option or a setting, a file in another directory, and what a directory runs.
 #[test]
 fn every_file_that_may_run_is_bound() {
-    let lines: [(&str, &[&str], &str); 28] = [
+    let lines: [(&str, &[&str], &str); 30] = [
         ("make", &["-f", "evil.mk"], "evil.mk"),
         ("make", &["-C", "d", "-f", "evil.mk"], "d/evil.mk"),
         ("make", &["--directory=d", "--makefile=evil.mk"], "d/evil.mk"),
@@ -96,6 +96,8 @@ fn every_file_that_may_run_is_bound() {
         ("node", &["d"], "d/index.js"),
         ("node", &["pk"], "pk/evil.js"),
         ("node", &["./pk/"], "pk/evil.js"),
+        ("node", &["both"], "both.js"),
+        ("node", &["marked"], "marked/evil.js"),
         ("python3", &["d"], "d/__main__.py"),
         ("python3", &["-m", "evil"], "evil.py"),
         ("ruby", &["-r./evil", "good.rb"], "evil.rb"),
@@ -237,6 +239,43 @@ fn what_a_file_of_arguments_names_is_what_was_shown() {
     assert!(!ended.stdout.contains("BAD"), "{ended:?}");
 }
 
+/// java reads quotes and backslashes, takes values of options, and lists of files.
+#[test]
+fn each_word_of_a_file_of_arguments_counts() {
+    let world = world().policy_text(|text| text.replace("on-miss", "always"));
+    guard_tests::compile("int main(void) { return 0; }", &world.root().join("bin/java"), &[]);
+    for name in ["e.jar", "f.jar", "a b.jar"] {
+        world.write(format!("work/{name}"), "");
+    }
+    let java = path(&world, "bin/java");
+    let long = "x ".repeat(1025) + "e.jar";
+    for (text, named) in [
+        ("-cp \"e.j\\ar\" Main", Some("e.jar")),
+        ("--class-path=e.jar", Some("e.jar")),
+        ("-cp 'a b.jar'", Some("a b.jar")),
+        ("-cp e.jar:f.jar", Some("f.jar")),
+        (long.as_str(), None),
+    ] {
+        world.write("work/args", text);
+        let mut held = world.start(&[&java, "@args"]);
+        let mut files = String::new();
+        until("the end", || {
+            for asked in world.pending() {
+                files = asked["files"].to_string();
+                world.resolve(&asked, "deny");
+            }
+            held.has_ended()
+        });
+        let ended = held.end();
+        match named {
+            Some(named) => {
+                assert!(files.contains(&path(&world, &format!("work/{named}"))), "{text}: {files}")
+            }
+            None => assert!(files.is_empty() && ended.stderr.contains("too long"), "{files} {ended:?}"),
+        }
+    }
+}
+
 /// node goes up from what is written, the kernel from where a link leads: such a name is not certain.
 #[test]
 fn a_script_whose_name_goes_up_from_a_link_is_not_asked_for() {
@@ -356,6 +395,33 @@ fn a_script_that_is_started_by_a_descriptor_is_not_asked_for() {
     assert!(ended.stderr.contains("named by a descriptor"), "{ended:?}");
 }
 
+/// The guard opens no files of other processes, and a name by a descriptor may lead elsewhere later.
+#[test]
+fn names_of_processes_files_are_shown_as_what_is_not_held() {
+    if !has(&["node"]) {
+        return;
+    }
+    let world = world().policy_text(|text| text.replace("on-miss", "always"));
+    let node = program_text("node");
+    world.write("work/x.js", "");
+    world.write("work/pre.js", "");
+    let line = format!("exec 9< pre.js; exec {node} -r /proc/$PPID/cwd/pre.js -r /dev/fd/9 x.js");
+    let mut held = world.start(&["bash", "-c", &line]);
+    let mut inputs = String::new();
+    until("node's question", || {
+        for asked in world.pending() {
+            let is_node = asked["argv"][0] == *node;
+            if is_node {
+                inputs = asked["inputs"].to_string();
+            }
+            world.resolve(&asked, if is_node { "deny" } else { "allow-once" });
+        }
+        held.has_ended()
+    });
+    held.end();
+    assert!(inputs.contains("/cwd/pre.js") && inputs.contains("/dev/fd/9"), "{inputs}");
+}
+
 /// A file that a known command reads, and that is made after the question, is not found.
 #[test]
 fn a_file_for_a_command_is_not_made_after_the_question() {
@@ -421,10 +487,20 @@ fn changed_meanwhile(program: &str, arguments: &[&str], evil: &str, check: impl 
             world.write(format!("work/{directory}{name}.rb"), "#!ruby\n");
         }
     }
-    for name in ["d/index.js", "d/__main__.py", "pk/evil.js"] {
+    for name in [
+        "d/index.js",
+        "d/__main__.py",
+        "pk/evil.js",
+        "both/index.js",
+        "both.js",
+        "marked/index.js",
+        "marked/evil.js",
+    ] {
         world.write(format!("work/{name}"), "");
     }
     world.write("work/pk/package.json", "{\"main\": \"evil.js\"}");
+    // node takes such a mark away.
+    world.write("work/marked/package.json", "\u{feff}{\"main\": \"evil.js\"}");
     // By its path: a name would be tried in each directory of PATH.
     let held = world.start(&[&[&*program_text(program)][..], arguments].concat());
     let asked = world.wait_for(1).remove(0);

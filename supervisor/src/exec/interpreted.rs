@@ -4,7 +4,7 @@
 //! are compared when the program starts, and the question says that they are not held. A name without a file stays
 //! without one.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::io::Read;
 use std::sync::atomic::AtomicUsize;
 
@@ -17,6 +17,7 @@ use rustix::io::Errno;
 
 use super::approval_subject::{input, standard_input};
 use super::find;
+use super::naming_texts::{NamingTexts, behind_equals, main_of, words_of};
 use super::python_module::PythonStart;
 use super::script_paths::{as_text, script_paths, spelled};
 use super::scripts::{BareName, Named};
@@ -46,6 +47,10 @@ const MAX_TEXT: u64 = 16 << 20;
 /// Why a script is not asked about if its interpreter itself finds out where a name leads.
 const BY_DESCRIPTOR: &str = "its script is named by a descriptor, which may lead elsewhere when it is read";
 
+/// Why a file of names is not asked about.
+const TOO_LONG: &str =
+    "it names files that may run, and is too long to be approved; an allowlist entry allows it";
+
 /// The files that starts hold while they are judged, beside their scripts.
 static HELD_FILES: AtomicUsize = AtomicUsize::new(0);
 
@@ -66,8 +71,8 @@ pub struct Interpreted {
     /// The sources of code that the guard cannot hold.
     pub inputs: Vec<CodeInput>,
     rest: Rest,
-    /// The files in which names were looked for, by their names: the real path, and the digest of what was read.
-    texts: HashMap<Vec<u8>, (Vec<u8>, Digest)>,
+    /// The files in which names were looked for.
+    texts: NamingTexts,
     /// The names that were looked at.
     seen: HashSet<Vec<u8>>,
     held_bytes: u64,
@@ -148,10 +153,16 @@ pub fn interpreted(
         }
     }
     for file in std::mem::take(&mut operands.argument_files) {
-        operands.others.extend(words_of(&found.text_of(request, &file, cwd)?));
+        let words = words_of(&found.text_of(request, &file, cwd)?);
+        if words.len() > MAX_NAMES {
+            request.guard.refuse(request.caller, Operation::Exec, &spelled(cwd, &file), TOO_LONG)?;
+        }
+        operands.others.extend(words.iter().flat_map(|word| [word.clone(), behind_equals(word)]));
     }
+    operands.others.retain(|word| !word.is_empty());
     for written in std::mem::take(&mut operands.others) {
         found.add_operand(request, &operands, &written, cwd)?;
+        found.add_listed(request, &written, cwd)?;
     }
     found.add_mentioned(request, &mentioned, cwd)?;
     let python = PythonStart { program: path, argv, cwd, environment };
@@ -191,19 +202,46 @@ impl Interpreted {
         let name = spelled(cwd, written);
         let other = as_text(&name);
         match operand(request, written, cwd) {
-            Ok(RunnableArgument::File(named)) => self.add_file(request, named, cwd)?,
+            Ok(RunnableArgument::File(named)) => {
+                // Some programs look themselves where such a name leads by then.
+                if script_paths(&named.name).is_none() {
+                    self.add_unheld(&named.name, InputKind::File, &named.path);
+                }
+                self.add_file(request, named, cwd)?;
+            }
             Ok(RunnableArgument::Input(input)) => self.inputs.push(input),
             Ok(RunnableArgument::Directory(path)) => {
                 self.add_entries(request, operands, (written, path), cwd)?;
                 self.add_name(request, name, true);
             }
             Ok(RunnableArgument::Nothing) => self.add_name(request, name, true),
+            // The guard opens no files of other processes, but the program may.
+            Err(_) if script_paths(&name).is_none() => self.add_unheld(&name, InputKind::Other, &name),
             Err(_) => {
                 self.add_name(request, name, false);
                 other.into_iter().for_each(|name| self.add_name(request, name, false));
             }
         }
         Ok(())
+    }
+
+    /// Adds the files of a list, such as java's class path.
+    fn add_listed(&mut self, request: &Request<'_, '_>, written: &[u8], cwd: &[u8]) -> Result<(), Errno> {
+        if !written.contains(&b':') {
+            return Ok(());
+        }
+        for part in written.split(|byte| *byte == b':').filter(|part| !part.is_empty()).take(MAX_NAMES) {
+            if let Ok(RunnableArgument::File(named)) = operand(request, part, cwd) {
+                self.add_file(request, named, cwd)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds what is shown and not held.
+    fn add_unheld(&mut self, name: &[u8], kind: InputKind, path: &[u8]) {
+        let source = InputSource::Argument(name.to_vec());
+        self.inputs.push(CodeInput { source, kind, path: path.to_vec(), sha256: None });
     }
 
     /// Adds a file by its name. A program that takes `..` as text opens another file by that name, so both files are
@@ -290,6 +328,7 @@ impl Interpreted {
     /// The kernel's; EACCES if the text is too long; ESRCH if the caller is gone.
     fn text_of(&mut self, request: &Request<'_, '_>, written: &[u8], cwd: &[u8]) -> Result<Vec<u8>, Errno> {
         let Ok(RunnableArgument::File(named)) = operand(request, written, cwd) else {
+            self.texts.add_absent(spelled(cwd, written));
             return Ok(Vec::new());
         };
         let mut text = Vec::new();
@@ -301,7 +340,7 @@ impl Interpreted {
         }
         let digest = Digest::of_bytes(&text);
         self.check_text(request, &named, digest)?;
-        self.texts.insert(named.name, (named.path, digest));
+        self.texts.add(named.name, named.path, digest);
         Ok(text)
     }
 
@@ -311,13 +350,11 @@ impl Interpreted {
     /// # Errors
     /// EACCES; ESRCH if the caller is gone.
     pub fn check_text(&self, request: &Request<'_, '_>, named: &Named, content: Digest) -> Result<(), Errno> {
-        match self.texts.get(&named.name) {
-            Some((path, read)) if *path != named.path || *read != content => {
-                let why = "it changed while the guard read it: start the program again";
-                request.guard.refuse(request.caller, Operation::Exec, &named.path, why)
-            }
-            _ => Ok(()),
+        if self.texts.agrees(&named.name, &named.path, content) {
+            return Ok(());
         }
+        let why = "it changed while the guard read it: start the program again";
+        request.guard.refuse(request.caller, Operation::Exec, &named.path, why)
     }
 
     /// Adds a name without a file that could be bound, if the tree may put one there.
@@ -362,10 +399,20 @@ impl Interpreted {
     ) -> Result<(), Errno> {
         let inside = |name: &[u8]| [written, b"/", name].concat();
         let mut names: Vec<Vec<u8>> = operands.entries.iter().map(|name| inside(name.as_bytes())).collect();
-        let package = self.text_of(request, &inside(b"package.json"), cwd)?;
-        names.extend(main_of(&package).iter().flat_map(|main| {
-            ["", ".js", ".json", "/index.js"].map(|ending| inside(&[main, ending.as_bytes()].concat()))
-        }));
+        if operands.resolves_names {
+            let package = inside(b"package.json");
+            let Ok(main) = main_of(&self.text_of(request, &package, cwd)?) else {
+                let why = "it cannot be read as JSON, so it is unclear which file runs: name the file itself";
+                return request.guard.refuse(request.caller, Operation::Exec, &spelled(cwd, &package), why);
+            };
+            let endings = ["", ".js", ".json", ".node", "/index.js", "/index.json", "/index.node"];
+            let with_ending = |main: &Vec<u8>, ending: &str| inside(&[main, ending.as_bytes()].concat());
+            names.extend(main.iter().flat_map(|main| endings.map(|ending| with_ending(main, ending))));
+            // node's modules API, "All together": a file beside the directory comes first.
+            if !written.ends_with(b"/") {
+                names.extend([".js", ".json", ".node"].map(|ending| [written, ending.as_bytes()].concat()));
+            }
+        }
         let mut is_program = false;
         for name in names {
             match operand(request, &name, cwd) {
@@ -378,8 +425,7 @@ impl Interpreted {
             }
         }
         if is_program && request.guard.policy().writable(&path) {
-            let source = InputSource::Argument(spelled(cwd, written));
-            self.inputs.push(CodeInput { source, kind: InputKind::Directory, path, sha256: None });
+            self.add_unheld(&spelled(cwd, written), InputKind::Directory, &path);
         }
         Ok(())
     }
@@ -388,19 +434,6 @@ impl Interpreted {
 /// Whether the tree may change where a name leads: a link on the way, or what stands there.
 fn is_led_by_the_tree(request: &Request<'_, '_>, name: &[u8]) -> bool {
     script_paths(name).is_some_and(|ways| ways.iter().any(|way| request.guard.policy().writable(way)))
-}
-
-/// The words of a file of arguments, without quotes.
-fn words_of(text: &[u8]) -> Vec<Vec<u8>> {
-    let words = text.split(u8::is_ascii_whitespace).map(|word| word.trim_ascii());
-    let plain = words.map(|word| word.iter().copied().filter(|byte| !matches!(byte, b'"' | b'\'')).collect());
-    plain.filter(|word: &Vec<u8>| !word.is_empty()).take(MAX_NAMES).collect()
-}
-
-/// The main file that a package names, relative to its directory.
-fn main_of(text: &[u8]) -> Option<Vec<u8>> {
-    let value: serde_json::Value = serde_json::from_slice(text).ok()?;
-    Some(value.get("main")?.as_str()?.as_bytes().to_vec())
 }
 
 /// What an argument names: a regular file is opened to read.

@@ -6,13 +6,12 @@
 //! file, and each such mapping is looked at.
 
 use std::ops::Range;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use guard_openclaw::peer::proc::Tid;
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 
-use super::verify::runs;
 use crate::kernel::{maps, requests};
 use crate::resolve::Identity;
 
@@ -73,6 +72,11 @@ pub fn are_judged(
 fn shown_by_mapping(file: BorrowedFd<'_>) -> Result<MappedFile, Errno> {
     let mapping = requests::mapping_of(file)?;
     Ok((mapping.device, mapping.inode))
+}
+
+/// The running program, as an O_PATH descriptor.
+pub fn runs(pid: Tid) -> Result<OwnedFd, Errno> {
+    rustix::fs::open(format!("/proc/{pid}/exe"), OFlags::PATH | OFlags::CLOEXEC, Mode::empty())
 }
 
 fn shown(identity: Identity) -> MappedFile {

@@ -15,6 +15,7 @@ mod interpreted;
 mod judge;
 mod loader;
 mod mapped_files;
+mod naming_texts;
 mod outside_program;
 mod privileged;
 mod python_module;

@@ -2,8 +2,10 @@
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+/// What is below it means something else to each process; `/dev/fd` leads there.
+const OF_PROCESSES: &str = "/proc";
 /// The maximum number of links that the kernel follows (fs/namei.c, MAXSYMLINKS).
 const MAX_LINKS: usize = 40;
 
@@ -23,9 +25,6 @@ pub fn spelled(directory: &[u8], written: &[u8]) -> Vec<u8> {
 pub fn script_paths(name: &[u8]) -> Option<Vec<Vec<u8>>> {
     let mut found = Vec::new();
     let mut left: Vec<Vec<u8>> = parts(name).map(<[u8]>::to_vec).rev().collect();
-    if left.last().is_some_and(|first| matches!(&first[..], b"proc" | b"dev")) {
-        return None;
-    }
     let mut at = PathBuf::from("/");
     while let Some(part) = left.pop() {
         if part == b".." {
@@ -33,6 +32,9 @@ pub fn script_paths(name: &[u8]) -> Option<Vec<Vec<u8>>> {
             continue;
         }
         at.push(OsStr::from_bytes(&part));
+        if at == Path::new(OF_PROCESSES) {
+            return None;
+        }
         let Ok(target) = at.read_link() else { continue };
         found.push(at.clone().into_os_string().into_vec());
         if found.len() > MAX_LINKS {
@@ -50,13 +52,13 @@ pub fn script_paths(name: &[u8]) -> Option<Vec<Vec<u8>>> {
 /// where a link leads (node, emacs, ruby, cmake). Returns `None` as [`script_paths`].
 pub fn as_text(name: &[u8]) -> Option<Vec<u8>> {
     let mut left: Vec<Vec<u8>> = plain(Vec::new(), name).into_iter().rev().collect();
-    if left.last().is_some_and(|first| matches!(&first[..], b"proc" | b"dev")) {
-        return None;
-    }
     let mut at: Vec<Vec<u8>> = Vec::new();
     let mut links = 0;
     while let Some(part) = left.pop() {
         at.push(part);
+        if path_of(&at) == OF_PROCESSES.as_bytes() {
+            return None;
+        }
         let Ok(target) = PathBuf::from(OsString::from_vec(path_of(&at))).read_link() else { continue };
         links += 1;
         if links > MAX_LINKS {

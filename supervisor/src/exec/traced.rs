@@ -18,7 +18,8 @@ use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal};
 
 use super::content_match::ExpectedMatch;
-use super::verify::{self, Expected};
+use super::mapped_files::runs;
+use super::verify::Expected;
 use crate::kernel::Response;
 use crate::reply::{HandlerResult, Reply};
 use crate::resolve::Identity;
@@ -75,7 +76,7 @@ pub fn continue_exec(request: &Request<'_, '_>, expected: &Expected) -> HandlerR
         let path = path.map(std::ffi::CString::into_bytes).unwrap_or_default();
         // The process may have started this program by a later call of its own: then the policy allows it.
         let exec = Exec { path: &path, argv: &[], cwd: b"/", role: Role::Program };
-        let originals = verify::runs(process)
+        let originals = runs(process)
             .and_then(|program| request.guard.copies.originals(&path, program.as_fd(), &|| Ok(())));
         let verdict = originals.and_then(|originals| request.guard.judge_exec(caller, exec, &originals));
         if !verdict.is_ok_and(|verdict| verdict.outcome == guard_policy::Outcome::Allow) {
@@ -88,7 +89,7 @@ pub fn continue_exec(request: &Request<'_, '_>, expected: &Expected) -> HandlerR
 
 /// Whether the program is a copy of other withheld programs than when it was judged.
 fn became_a_copy(process: Tid, expected: &Expected) -> bool {
-    let holds = |copy: &ExpectedMatch| verify::runs(process).is_ok_and(|program| copy.holds(program.as_fd()));
+    let holds = |copy: &ExpectedMatch| runs(process).is_ok_and(|program| copy.holds(program.as_fd()));
     expected.copy.as_ref().is_some_and(|copy| !holds(copy))
 }
 

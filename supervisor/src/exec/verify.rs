@@ -1,6 +1,6 @@
 //! The check at PTRACE_EVENT_EXEC: whether the kernel put in place what was judged.
 
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::AsFd;
 
 use guard_approvals::Digest;
 use guard_openclaw::peer::proc::{self, Tid};
@@ -9,7 +9,7 @@ use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 
 use super::content_match::ExpectedMatch;
-use super::mapped_files::{self, EntryPoint, JudgedFile};
+use super::mapped_files::{self, EntryPoint, JudgedFile, runs};
 use crate::kernel::Kernel;
 use crate::kernel::trace::{self, Registers};
 use crate::outside::Pass;
@@ -153,11 +153,6 @@ impl Stack {
         read[..known] == expected[..known]
             && holds(kernel, pid, self.strings + known as u64, &expected[known..])
     }
-}
-
-/// The running program, as an O_PATH descriptor.
-pub fn runs(pid: Tid) -> Result<OwnedFd, Errno> {
-    rustix::fs::open(format!("/proc/{pid}/exe"), OFlags::PATH | OFlags::CLOEXEC, Mode::empty())
 }
 
 /// The digest of the program. While it runs nobody can open it for writing (ETXTBSY).
