@@ -132,41 +132,7 @@ fn every_file_that_may_run_is_bound() {
     }
 }
 
-/// Names the other file in package.json whenever the guard has read it, and the first one again a moment later.
-const OTHER_MAIN: &str = r#"
-#define _GNU_SOURCE
-#include <fcntl.h>
-#include <pthread.h>
-#include <sched.h>
-#include <sys/inotify.h>
-#include <sys/wait.h>
-#include <unistd.h>
-static int file; static volatile int armed, fired;
-/* One on each processor: the guard's workers have a priority above both. */
-static void *write_back(void *processor) {
-    cpu_set_t set; CPU_ZERO(&set); CPU_SET((long)processor, &set); sched_setaffinity(0, sizeof set, &set);
-    char buffer[4096]; int looks = inotify_init1(IN_CLOEXEC);
-    inotify_add_watch(looks, "pk/package.json", IN_ACCESS);
-    for (;;) if (read(looks, buffer, sizeof buffer) > 0 && armed) { if (pwrite(file, "e", 1, 10)) {} fired = 1; }
-    return 0;
-}
-int main(int count, char **words) {
-    pthread_t thread; int status;
-    file = open("pk/package.json", O_RDWR | O_CLOEXEC);
-    for (long processor = 0; processor < 2; processor++) pthread_create(&thread, 0, write_back, (void *)processor);
-    usleep(100000); armed = 1;
-    pid_t child = fork();
-    if (!child) { execl(words[1], words[1], "pk", (char *)0); _exit(99); }
-    for (int answered = 0; waitpid(child, &status, WNOHANG) != child;) {
-        usleep(1000);
-        if (!fired || answered) continue;
-        answered = 1; usleep(300000); armed = 0;
-        if (pwrite(file, "g", 1, 10)) {}
-        usleep(20000); fired = 0; armed = 1;
-    }
-    return 0;
-}"#;
-
+/// The file names another file whenever the guard has read it, and the first one again a moment later.
 #[test]
 fn what_a_package_names_is_what_was_shown() {
     if !has(&["node", "gcc"]) {
@@ -176,9 +142,10 @@ fn what_a_package_names_is_what_was_shown() {
     world.write("work/pk/package.json", "{\"main\": \"g.js\"}\n");
     world.write("work/pk/g.js", "console.log('good')");
     world.write("work/pk/e.js", "console.log('BAD')");
-    guard_tests::compile(OTHER_MAIN, &world.work().join("writes"), &["-pthread"]);
+    guard_tests::compile_flips(&world.work().join("flips"));
     for _ in 0..3 {
-        let mut held = world.start(&["./writes", &program_text("node")]);
+        let mut held =
+            world.start(&["./flips", "pk/package.json", "10", "e", "g", &program_text("node"), "pk"]);
         until("the end", || {
             let pending = world.pending();
             // The answer comes when the file names what it named at the first look.

@@ -1,6 +1,6 @@
 //! Only the guard's own file gets anything, and only the process that was answered.
 
-use guard_tests::{LOADER, compile, copy_guard, until};
+use guard_tests::{LOADER, compile, compile_flips, copy_guard, until};
 
 use crate::world::{answered, executable, own, start, unasked, world};
 
@@ -140,63 +140,16 @@ int main(int argc, char **argv) {
     assert!(ended.status != 0 && !world.work().join("made").exists(), "{ended:?}");
 }
 
-/// Writes another loader into the program whenever the guard has read it, and the right one back a moment later.
-#[cfg(target_arch = "x86_64")]
-const OTHER_LOADER: &str = r#"
-#define _GNU_SOURCE
-#include <fcntl.h>
-#include <pthread.h>
-#include <sched.h>
-#include <string.h>
-#include <sys/inotify.h>
-#include <sys/wait.h>
-#include <unistd.h>
-static const char system_loader[] = "/lib64/ld-linux-x86-64.so.2";
-static char **words; static int file; static long at; static volatile int armed, fired;
-/* One on each processor: the guard's workers have a priority above both. */
-static void *write_back(void *processor) {
-    cpu_set_t set; CPU_ZERO(&set); CPU_SET((long)processor, &set); sched_setaffinity(0, sizeof set, &set);
-    char buffer[4096]; int looks = inotify_init1(IN_CLOEXEC);
-    inotify_add_watch(looks, words[2], IN_ACCESS);
-    for (;;) if (read(looks, buffer, sizeof buffer) > 0 && armed) {
-        if (pwrite(file, words[3], strlen(words[3]) + 1, at)) {}
-        fired = 1;
-    }
-    return 0;
-}
-int main(int count, char **all) {
-    static char content[65536]; pthread_t thread; int status;
-    words = all;
-    file = open(words[2], O_RDWR | O_CLOEXEC);
-    ssize_t length = pread(file, content, sizeof content, 0);
-    char *found = memmem(content, length, system_loader, sizeof system_loader);
-    if (!found) return 1;
-    at = found - content;
-    for (long processor = 0; processor < 2; processor++) pthread_create(&thread, 0, write_back, (void *)processor);
-    usleep(100000); armed = 1;
-    pid_t child = fork();
-    if (!child) { execl(words[1], words[1], "run-outside", "--", words[2], (char *)0); _exit(99); }
-    while (waitpid(child, &status, WNOHANG) != child) {
-        usleep(1000);
-        if (!fired) continue;
-        usleep(300000); armed = 0;
-        if (pwrite(file, system_loader, sizeof system_loader, at)) {}
-        usleep(20000); fired = 0; armed = 1;
-    }
-    return 0;
-}"#;
-
 /// The program that runs outside is a copy, which may have another content than the file had when it was found.
 #[cfg(target_arch = "x86_64")]
 #[test]
 fn a_program_gets_no_other_loader_meanwhile() {
     let world = world();
     let marker = world.root().join("closed/marker");
-    let loader = world.work().join("L");
-    assert!(
-        loader.as_os_str().len() < "/lib64/ld-linux-x86-64.so.2".len(),
-        "it takes that place in the program"
-    );
+    // It takes the place of the other name in the program.
+    let systems = "/lib64/ld-linux-x86-64.so.2";
+    let directory = world.work().display().to_string();
+    let loader = world.work().join("L".repeat(systems.len() - directory.len() - 1));
     let source = format!(
         r#"
 static long call(long n, long a, long b, long c) {{
@@ -206,10 +159,14 @@ void _start(void) {{ static const char path[] = "{}"; call(85, (long)path, 0600,
         marker.display()
     );
     compile(&source, &loader, &["-nostdlib", "-static-pie", "-fPIC", "-fno-stack-protector"]);
-    compile("int main(void) { return 0; }", &world.work().join("program"), &[]);
-    compile(OTHER_LOADER, &world.work().join("writes"), &["-pthread"]);
+    let program = world.work().join("program");
+    compile("int main(void) { return 0; }", &program, &[]);
+    let bytes = std::fs::read(&program).expect("a program");
+    let at = bytes.windows(systems.len()).position(|part| part == systems.as_bytes()).expect("a loader");
+    compile_flips(&world.work().join("flips"));
     for _ in 0..3 {
-        let line = format!("./writes {} ./program {}", own(), loader.display());
+        let line =
+            format!("./flips program {at} {} {systems} {} run-outside -- ./program", loader.display(), own());
         let mut held = start(&world, &line);
         until("the end", || {
             let pending = world.pending();

@@ -6,6 +6,7 @@ mod arena;
 mod collector;
 mod compare;
 mod emulator;
+mod flips;
 pub mod gateway;
 mod held;
 mod loader;
@@ -35,6 +36,7 @@ pub use arena::Arena;
 pub use collector::Collector;
 pub use compare::{Same, Tree, compile, program, program_text, search_path, tree};
 pub use emulator::{Emulator, Picture, Replies};
+pub use flips::compile_flips;
 pub use held::Held;
 pub use loader::LOADER;
 pub use needs::{
