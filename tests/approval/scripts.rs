@@ -144,16 +144,12 @@ fn what_a_package_names_is_what_was_shown() {
     world.write("work/pk/e.js", "console.log('BAD')");
     guard_tests::compile_flips(&world.work().join("flips"));
     for _ in 0..3 {
-        let mut held =
-            world.start(&["./flips", "pk/package.json", "10", "e", "g", &program_text("node"), "pk"]);
-        until("the end", || {
-            let pending = world.pending();
+        let held = world.start(&["./flips", "pk/package.json", "10", "e", "g", &program_text("node"), "pk"]);
+        let (_, ended) = held.answer_all(|_| {
             // The answer comes when the file names what it named at the first look.
             std::thread::sleep(std::time::Duration::from_millis(700));
-            pending.iter().for_each(|asked| drop(world.resolve(asked, "allow-once")));
-            held.has_ended()
+            "allow-once"
         });
-        let ended = held.end();
         assert!(!ended.stdout.contains("BAD"), "{ended:?}");
     }
 }
@@ -194,15 +190,12 @@ fn what_a_file_of_arguments_names_is_what_was_shown() {
         world.write(format!("work/{name}"), text);
     }
     world.write("work/big", " ".repeat(12 << 20));
-    let mut held = world.start(&["python3", "-S", "-c", OTHER_LINK, &path(&world, "bin/java")]);
-    until("the end", || {
-        let pending = world.pending();
+    let held = world.start(&["python3", "-S", "-c", OTHER_LINK, &path(&world, "bin/java")]);
+    let (_, ended) = held.answer_all(|_| {
         // The answer comes when the name leads where it led at the first look.
         std::thread::sleep(std::time::Duration::from_millis(1500));
-        pending.iter().for_each(|asked| drop(world.resolve(asked, "allow-once")));
-        held.has_ended()
+        "allow-once"
     });
-    let ended = held.end();
     assert!(!ended.stdout.contains("BAD"), "{ended:?}");
 }
 
@@ -224,16 +217,8 @@ fn each_word_of_a_file_of_arguments_counts() {
         (long.as_str(), None),
     ] {
         world.write("work/args", text);
-        let mut held = world.start(&[&java, "@args"]);
-        let mut files = String::new();
-        until("the end", || {
-            for asked in world.pending() {
-                files = asked["files"].to_string();
-                world.resolve(&asked, "deny");
-            }
-            held.has_ended()
-        });
-        let ended = held.end();
+        let (asked, ended) = world.start(&[&java, "@args"]).answer_all(|_| "deny");
+        let files = asked.first().map(|asked| asked["files"].to_string()).unwrap_or_default();
         match named {
             Some(named) => {
                 assert!(files.contains(&path(&world, &format!("work/{named}"))), "{text}: {files}")
@@ -324,23 +309,13 @@ fn a_module_that_is_left_out_is_not_taken_for_certain() {
         let program = if program == linked { path(&world, linked) } else { program.to_owned() };
         let set = variable.map(|name| format!("{name}=1"));
         let argv: Vec<&str> = [program.as_str()].into_iter().chain(words.iter().copied()).collect();
-        let mut held = match &set {
+        let held = match &set {
             Some(set) => world.start(&[&["env", set][..], &argv].concat()),
             None => world.start(&argv),
         };
-        let mut inputs = None;
-        until("the module's question", || {
-            for asked in world.pending() {
-                if asked["argv"][0] == *program {
-                    inputs = Some(asked["inputs"].to_string());
-                }
-                let answer = if inputs.is_some() { "deny" } else { "allow-once" };
-                world.resolve(&asked, answer);
-            }
-            held.has_ended()
-        });
-        held.end();
-        let inputs = inputs.expect("a question");
+        let is_python = |asked: &Value| asked["argv"][0] == *program;
+        let (asked, _) = held.answer_all(|asked| if is_python(asked) { "deny" } else { "allow-once" });
+        let inputs = asked.into_iter().find(is_python).expect("a question")["inputs"].to_string();
         assert_eq!(!inputs.contains("wherever"), is_certain, "{argv:?} {set:?}: {inputs}");
     }
 }
@@ -373,19 +348,10 @@ fn names_of_processes_files_are_shown_as_what_is_not_held() {
     world.write("work/x.js", "");
     world.write("work/pre.js", "");
     let line = format!("exec 9< pre.js; exec {node} -r /proc/$PPID/cwd/pre.js -r /dev/fd/9 x.js");
-    let mut held = world.start(&["bash", "-c", &line]);
-    let mut inputs = String::new();
-    until("node's question", || {
-        for asked in world.pending() {
-            let is_node = asked["argv"][0] == *node;
-            if is_node {
-                inputs = asked["inputs"].to_string();
-            }
-            world.resolve(&asked, if is_node { "deny" } else { "allow-once" });
-        }
-        held.has_ended()
-    });
-    held.end();
+    let is_node = |asked: &Value| asked["argv"][0] == *node;
+    let held = world.start(&["bash", "-c", &line]);
+    let (asked, _) = held.answer_all(|asked| if is_node(asked) { "deny" } else { "allow-once" });
+    let inputs = asked.into_iter().find(is_node).expect("node's question")["inputs"].to_string();
     assert!(inputs.contains("/cwd/pre.js") && inputs.contains("/dev/fd/9"), "{inputs}");
 }
 

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use guard_tests::{World, compile, until};
+use guard_tests::{World, compile};
 
 /// System calls without a C library, in code that runs at any address.
 const CALLS: &str = r#"
@@ -200,14 +200,8 @@ fn a_yes_starts_no_other_loader() {
     }
     compile(OTHER_DESCRIPTOR, &world.work().join("start"), &["-pthread"]);
     for _ in 0..3 {
-        let mut held = world.start(&["./start", "./asked", "./other"]);
-        let mut asked = 0;
-        until("the end", || {
-            asked +=
-                world.pending().iter().filter(|one| world.resolve(one, "allow-once").status == 0).count();
-            held.has_ended()
-        });
-        let ended = held.end();
-        assert!(asked == 1 && !ended.stdout.contains("NOBODY"), "{ended:?}");
+        let held = world.start(&["./start", "./asked", "./other"]);
+        let (asked, ended) = held.answer_all(|_| "allow-once");
+        assert!(asked.len() == 1 && !ended.stdout.contains("NOBODY"), "{ended:?}");
     }
 }

@@ -10,7 +10,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
 use guard_openclaw::approvals_store::{self, Stores};
-use guard_openclaw::gateway::{self, Config};
+use guard_openclaw::gateway;
 use guard_openclaw::real_path::real;
 use guard_policy::{
     Bases, EarlierRuns, Enclosure, Gateway, Host, PersistenceSites, Policy, Profile, ProjectFile, Workspace,
@@ -139,7 +139,6 @@ impl Paths {
         let planted = PlantedLinks::new(&links, &record, &cwd, &named_home);
         let is_as_named = |dir: &PathBuf| planted.on_the_way_to(dir.as_os_str().as_bytes()).is_none();
         let start_link = planted.at_start();
-        let own_config = configs.iter().find(|one| one.file == config);
         let mut paths = Paths {
             policy_file: real(&std::path::absolute(&policy).map_err(SetupError::NoDirectory)?),
             state_directory,
@@ -160,7 +159,11 @@ impl Paths {
                 Some(ProfileChoice::Without) | None => None,
             },
             enclosure: None,
-            gateway: gateway::find(own_config.map_or(&Config::read(&config), |own| &own.read)),
+            gateway: configs
+                .iter()
+                .find(|one| one.file == config)
+                .map(|own| gateway::find(&own.read))
+                .unwrap_or_default(),
             // If the file is missing or not text, only loopback is asked (resolv.conf(5)).
             resolvers: resolvers(&std::fs::read_to_string("/etc/resolv.conf").unwrap_or_default()),
             always_denied: Vec::new(),

@@ -5,14 +5,14 @@
 //! loader lies in another file, and it is 0 for a loader with fixed addresses. But a loader's code comes from a mapping of its
 //! file, and each such mapping is looked at.
 
-use std::ops::Range;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use guard_openclaw::peer::proc::Tid;
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 
-use crate::kernel::{maps, requests};
+use crate::kernel::maps;
+use crate::kernel::requests::{self, Mapping};
 use crate::resolve::Identity;
 
 /// Where a program that has not run yet begins.
@@ -25,9 +25,6 @@ pub struct EntryPoint {
     /// The address of the first instruction: the loader's, or the program's without one.
     pub instruction: u64,
 }
-
-/// A file as a mapping shows it: device and inode.
-type MappedFile = ((u32, u32), u64);
 
 /// A file of a judged start.
 #[derive(Clone, Copy, Debug)]
@@ -49,12 +46,13 @@ pub fn are_judged(
     program: Identity,
     loader: Option<JudgedFile<'_>>,
 ) -> Result<bool, Errno> {
-    let mapped = read(pid)?;
+    let mapped = maps::files(pid)?;
     let at = |address: u64| mapped.iter().find(|(range, _)| range.contains(&address)).map(|(_, file)| *file);
-    // A loader with fixed addresses may lie over the whole program, so no address tells which file the program is.
+    // On overlayfs, btrfs and others, a mapping shows another device than stat(2). A loader with fixed addresses may lie over the
+    // whole program, so no address tells which file the program is.
     let mut program = shown(program);
     if !mapped.iter().any(|(_, file)| *file == program) {
-        program = shown_by_mapping(runs(pid)?.as_fd())?;
+        program = requests::mapping_of(runs(pid)?.as_fd())?;
     }
     let Some(judged) = loader else {
         let begins = start.base == 0 && start.instruction == start.entry;
@@ -63,15 +61,9 @@ pub fn are_judged(
     let found = at(start.instruction);
     let mut loader = shown(judged.identity);
     if found != Some(loader) {
-        loader = shown_by_mapping(judged.file)?;
+        loader = requests::mapping_of(judged.file)?;
     }
     Ok(found == Some(loader) && mapped.iter().all(|(_, file)| [program, loader].contains(file)))
-}
-
-/// What a mapping of this file shows: on overlayfs, btrfs and others, another device than stat(2).
-fn shown_by_mapping(file: BorrowedFd<'_>) -> Result<MappedFile, Errno> {
-    let mapping = requests::mapping_of(file)?;
-    Ok((mapping.device, mapping.inode))
 }
 
 /// The running program, as an O_PATH descriptor.
@@ -79,28 +71,7 @@ pub fn runs(pid: Tid) -> Result<OwnedFd, Errno> {
     rustix::fs::open(format!("/proc/{pid}/exe"), OFlags::PATH | OFlags::CLOEXEC, Mode::empty())
 }
 
-fn shown(identity: Identity) -> MappedFile {
-    let device = identity.device;
-    ((rustix::fs::major(device), rustix::fs::minor(device)), identity.inode)
-}
-
-/// All mappings of files.
-fn read(pid: Tid) -> Result<Vec<(Range<u64>, MappedFile)>, Errno> {
-    let path = format!("/proc/{pid}/maps");
-    let text = rustix::fs::open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
-    let (mut found, mut address) = (Vec::new(), 0);
-    loop {
-        match requests::next_file_mapping(text.as_fd(), address) {
-            Ok((range, mapping)) => {
-                address = range.end;
-                found.push((range, (mapping.device, mapping.inode)));
-            }
-            Err(Errno::NOENT) => return Ok(found),
-            // Before Linux 6.11 the kernel does not have this request.
-            Err(Errno::NOTTY) => break,
-            Err(error) => return Err(error),
-        }
-    }
-    let all = maps::read(pid)?.into_iter().filter(|mapped| mapped.inode != 0);
-    Ok(all.map(|mapped| (mapped.range, (mapped.device, mapped.inode))).collect())
+/// What a mapping of the file shows on most file systems.
+fn shown(Identity { device, inode }: Identity) -> Mapping {
+    Mapping { device: (rustix::fs::major(device), rustix::fs::minor(device)), inode }
 }

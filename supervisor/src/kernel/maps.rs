@@ -11,7 +11,8 @@ use guard_openclaw::peer::proc::Tid;
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 
-use super::{errno, requests};
+use super::errno;
+use super::requests::{self, Mapping};
 
 /// One mapping.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -60,6 +61,33 @@ impl Mapped {
 pub fn read(process: Tid) -> Result<Vec<Mapped>, Errno> {
     let text = std::fs::read(format!("/proc/{process}/maps")).map_err(errno::from_io)?;
     parse(&text).ok_or(Errno::IO)
+}
+
+/// Returns all mappings of files that a process has, without their names.
+///
+/// # Errors
+/// As [`read`].
+pub fn files(process: Tid) -> Result<Vec<(Range<u64>, Mapping)>, Errno> {
+    let path = format!("/proc/{process}/maps");
+    let maps = rustix::fs::open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
+    let (mut found, mut address) = (Vec::new(), 0);
+    loop {
+        match requests::next_file_mapping(maps.as_fd(), address) {
+            Ok((range, mapping)) => {
+                address = range.end;
+                found.push((range, mapping));
+            }
+            Err(Errno::NOENT) => return Ok(found),
+            // Before Linux 6.11 the kernel does not have this request.
+            Err(Errno::NOTTY) => break,
+            Err(error) => return Err(error),
+        }
+    }
+    each_by_text(File::from(maps), &(0..u64::MAX), &mut |mapped| {
+        found.push((mapped.range, Mapping { device: mapped.device, inode: mapped.inode }));
+        Ok(())
+    })?;
+    Ok(found)
 }
 
 /// Calls `each` for the mappings of files that a process has in a range.
