@@ -334,9 +334,7 @@ impl Interpreted {
         let mut text = Vec::new();
         (&named.file).take(MAX_TEXT + 1).read_to_end(&mut text).map_err(errno::from_io)?;
         if text.len() as u64 > MAX_TEXT {
-            let why =
-                "it names files that may run, and is too long to be approved; an allowlist entry allows it";
-            request.guard.refuse(request.caller, Operation::Exec, &named.path, why)?;
+            request.guard.refuse(request.caller, Operation::Exec, &named.path, TOO_LONG)?;
         }
         let digest = Digest::of_bytes(&text);
         self.check_text(request, &named, digest)?;
