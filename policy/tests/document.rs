@@ -1,8 +1,8 @@
 //! Tests of the messages about a `guard.json`, valid or not.
 
-use crate::common::{compile, parse};
+use crate::common::{compile, file, parse};
 use guard_policy::approval::Route;
-use guard_policy::{AuditSettings, Document, OnError, Policy};
+use guard_policy::{Access, AuditSettings, Document, OnError, Outcome, Policy};
 use serde_json::json;
 
 /// The lines that an operator sees.
@@ -276,4 +276,25 @@ fn settings_without_effect_are_warnings() {
             "exec.safeBins: \"awk\" runs programs from its arguments and is never safe",
         ]
     );
+}
+
+#[test]
+fn a_rule_that_a_longer_one_overrules_is_reported() {
+    let guard = json!({
+        "version": 1,
+        "permissions": { "filesystem": { "rules": {
+            "/w/**": "rw-", "/w/k": "---", "/w/j": "rw-", "/w/kk": "---", "/x/**": "r--", "/x/*": "r-x", "/w/l": "---", "/w/l/**": "---",
+        } } },
+    });
+    let policy = compile(&guard);
+    let found = policy.lint(&parse(&guard.to_string()).unwrap(), &|_| true);
+    let rules = "permissions.filesystem.rules";
+    let overruled = |rule: &str, by: &str| {
+        format!(
+            "{rules}[\"{rule}\"]: has no effect, because {rules}[\"{by}\"] covers all of it, and the longer pattern counts"
+        )
+    };
+    assert_eq!(found, [overruled("/w/k", "/w/**"), overruled("/x/*", "/x/**")]);
+    assert_eq!(file(&policy, "/w/k", Access::WRITE).outcome, Outcome::Allow);
+    assert_eq!(file(&policy, "/w/kk", Access::WRITE).outcome, Outcome::Deny);
 }

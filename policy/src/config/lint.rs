@@ -2,6 +2,7 @@
 //! at every start.
 
 use crate::config::layers::layers;
+use crate::paths::entry::CompiledPattern;
 use crate::paths::glob::Glob;
 use crate::programs::safe_bins::runs_its_input;
 use crate::verdict::CompiledReason;
@@ -17,6 +18,9 @@ impl Policy {
             .rules()
             .iter()
             .filter(|rule| matches!(rule.reason.source, Source::Agent | Source::Global));
+        for rule in written.clone() {
+            found.extend(self.overruled(rule));
+        }
         for rule in written.filter(|rule| rule.rights != Rights::NONE) {
             found.extend(self.denied(&rule.glob, &rule.reason));
             if rule.rights.w != Grant::No {
@@ -51,6 +55,19 @@ impl Policy {
     fn denied(&self, glob: &Glob, reason: &CompiledReason) -> Option<String> {
         let deny = self.map.denies().iter().find(|deny| deny.glob.covers_all_of(glob))?;
         Some(format!("{}: has no effect, because all of it is denied ({})", reason.path, deny.reason.rule))
+    }
+
+    /// Warns if a longer pattern covers everything that a rule matches, such as `~/p/**` beside `~/p/k`.
+    fn overruled(&self, rule: &CompiledPattern) -> Option<String> {
+        let mut longer = self.map.rules().iter().take_while(|other| other.glob.length() > rule.glob.length());
+        let other = longer.find(|other| other.glob.covers_all_of(&rule.glob))?;
+        if other.rights == rule.rights {
+            return None;
+        }
+        Some(format!(
+            "{}: has no effect, because {} covers all of it, and the longer pattern counts",
+            rule.reason.path, other.reason.path
+        ))
     }
 
     /// Warns if persistence withholds `w` from everything that a rule matches.
