@@ -124,7 +124,7 @@ impl Includes {
             return Err(io::Error::other("the file includes itself").into());
         }
         self.files.push(path.to_owned());
-        parse::value(&plain_file::read_at_most(path, MAX_BYTES)?)
+        Ok(parse::parse(&plain_file::read_at_most(path, MAX_BYTES)?)?.value)
     }
 }
 

@@ -131,7 +131,7 @@ impl Config {
         &self.included
     }
 
-    /// Returns what could be read, in JSON5: as it was written, unless it includes others.
+    /// Returns what could be read, in JSON5: as it was written, unless it includes others or jsonc-parser cannot read it.
     pub(crate) fn source(&self) -> Option<&str> {
         Some(&self.content.as_ref()?.source)
     }
@@ -174,9 +174,11 @@ impl Config {
 
 fn content(bytes: Vec<u8>, path: &Path, includes: &mut Includes) -> Result<ConfigContent, ConfigError> {
     let text = String::from_utf8(bytes).map_err(|error| error.utf8_error())?;
-    let value = parse::value(text.as_bytes())?;
-    let value = Some(includes.resolve(value, path)).filter(Value::is_object).ok_or(ConfigError::NotObject)?;
-    let source = if includes.files.is_empty() { text } else { value.to_string() };
+    let parsed = parse::parse(text.as_bytes())?;
+    let value =
+        Some(includes.resolve(parsed.value, path)).filter(Value::is_object).ok_or(ConfigError::NotObject)?;
+    let is_whole = includes.files.is_empty() && !parsed.needs_json5;
+    let source = if is_whole { text } else { value.to_string() };
     Ok(ConfigContent { source, value })
 }
 

@@ -125,6 +125,9 @@ fn inclusions_have_a_bound() {
 fn all_of_json5_is_read() {
     let found = content(&[("openclaw.json", "\u{feff}{h\\u006foks: NaN, 'b\\\nc': +.5, /* x */ $d: 0x1F,}")]);
     assert_eq!(found, json!({"hooks": null, "bc": 0.5, "$d": 31}));
+    // The gateway's port is looked for by a parser that cannot read all of it.
+    let (config, _directory) = read(&[("openclaw.json", "{g\\u0061teway: {port: 19000, x: NaN}}")]);
+    assert_eq!(config.source(), Some(r#"{"gateway":{"port":19000,"x":null}}"#));
     let deep = "[".repeat(100_000);
     let (config, _directory) = read(&[("openclaw.json", &deep)]);
     assert!(config.problem().is_some());
