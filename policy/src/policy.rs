@@ -289,6 +289,11 @@ impl Policy {
         crate::paths::persistence::lies_in_packages(path)
     }
 
+    /// Whether a real path lies among installed packages, and would be protected by its shape anywhere else.
+    pub fn is_shipped(&self, path: &[u8]) -> bool {
+        self.map.protected().shapes().is_shipped(path)
+    }
+
     /// Why a shape is protected; `None` if its set is off.
     pub fn shape_reason(&self, shape: &Shape<'_>) -> Option<Reason<'_>> {
         self.map.protected().shapes().reason(shape.set).map(CompiledReason::to_reason)

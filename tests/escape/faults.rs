@@ -6,7 +6,9 @@ use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixListener;
 use std::process::Command;
 
-use guard_tests::{Ended, Held, World, ended, layers_off, program_text, rounds, skip, until, without_layers};
+use guard_tests::{
+    Ended, Held, World, descendants, ended, layers_off, program_text, rounds, skip, until, without_layers,
+};
 
 /// `work/` belongs to the tree; `asked/` needs an answer; `secret` is denied.
 fn world() -> World {
@@ -385,4 +387,30 @@ print([errno(lambda: open('../asked/file')) for _ in range(3)], errno(lambda: op
     ));
     assert_eq!(ended.stdout, "[13, 13, 13] 0\n", "{}", ended.stderr);
     assert!(ended.stderr.contains("an error in the guard itself"), "{}", ended.stderr);
+}
+
+/// A directory of many names, far down: the guard looks at the whole path of each before the directory is moved.
+#[test]
+fn a_move_far_down_takes_no_memory_for_each_path() {
+    const MOVE: &str = r#"
+import os, time
+for number in range(5000): os.makedirs(f"flat/{number}")
+top = os.open(".", os.O_PATH)
+name = "d" * 250
+for _ in range(100):
+    os.mkdir(name)
+    os.chdir(name)
+os.rename("flat", "many", src_dir_fd=top)
+os.rename("many", "moved")
+print("moved", flush=True)
+while not os.access("go", os.F_OK, dir_fd=top): time.sleep(0.02)
+"#;
+    let world = World::open().with_persistence(true);
+    let held = world.start(&[&*program_text("python3"), "-I", "-S", "-B", "-c", MOVE]);
+    until("the moves", || held.stdout().contains('\n'));
+    let peak = descendants(held.pid()).into_iter().map(|process| status(process, "VmHWM:")).max();
+    world.write("work/go", "");
+    let ended = held.end();
+    assert_eq!((ended.status, &*ended.stdout), (0, "moved\n"), "{}", ended.stderr);
+    assert!((1..100 << 10).contains(&peak.expect("processes")), "{peak:?} KiB");
 }

@@ -3,7 +3,7 @@
 
 use guard_tests::{World, ended};
 
-use crate::planted::{Planted, comes_to_nothing, each_comes_to_nothing, operator};
+use crate::planted::{Planted, comes_to_nothing, each_comes_to_nothing, leaked, operator};
 
 /// For attacks in Python: makes an index with a hook among its files.
 const INDEX: &str = r##"
@@ -71,10 +71,16 @@ put("../config", b"[extensions]\n\tobjectformat = sha256\n")
 path = b"../escaped A" + b"b" * 65
 content = b"DIRC" + struct.pack(">II", 2, 1) + entry(path, 0o100644, plain)
 make(content + b"ABCD" + struct.pack(">I", 4) + bytes(24)); os.rename(".git/index.lock", ".git/index")"#;
-    let line = format!("cat > ../attack.py <<'END'\n{INDEX}{attack}\nEND\npython3 ../attack.py");
-    let runs: Vec<(&'static str, &'static str)> = vec![("work/project", Box::leak(line.into_boxed_str()))];
-    let after = "cd project; git checkout -q . ; ls ../escaped* && touch \"$MARK\"";
-    each_comes_to_nothing(&Planted { before: REPOSITORY, runs: Box::leak(runs.into_boxed_slice()), after });
+    let line = leaked(format!("cat > ../attack.py <<'END'\n{INDEX}{attack}\nEND\npython3 ../attack.py"));
+    // The git directories of work trees lie in a directory called so.
+    for top in ["project", "sub/worktrees"] {
+        let made = format!(
+            "mkdir -p {top}; cd {top}; git init -q -b main; echo x > a; git add a; git commit -q -m x"
+        );
+        let runs = Box::leak(Box::new([(leaked(format!("work/{top}")), line)]));
+        let after = format!("cd {top}; git checkout -q . ; ls ../escaped* && touch \"$MARK\"");
+        each_comes_to_nothing(&Planted { before: leaked(made), runs, after: leaked(after) });
+    }
 }
 
 #[test]

@@ -91,6 +91,24 @@ fn a_mode_hides_nothing_for_a_moment() {
     each_comes_to_nothing(&planted(links, &by_descriptor("\"$W/work/g\""), COMMIT));
 }
 
+/// A search that met a shut directory above is no search: it must not count when the directory is open again.
+#[test]
+fn a_search_behind_a_shut_directory_is_not_kept() {
+    const SHUT: &str = r#"python3 - <<'END'
+import os
+directory = os.open("g/a/repo", os.O_PATH)
+open("g/x", "w")
+os.chmod("g", 0)
+try: os.open("tools/pre-commit", os.O_WRONLY, dir_fd=directory)
+except OSError: pass
+os.chmod("g", 0o755)
+with open("g/a/repo/tools/pre-commit", "a") as hook: hook.write('touch "$MARK"\n')
+END"#;
+    let before = r#"mkdir -p g/a; git init -q g/a/repo; mkdir g/a/repo/tools; printf '#!/bin/sh\n' > g/a/repo/tools/pre-commit
+        chmod +x g/a/repo/tools/pre-commit; git -C g/a/repo config core.hooksPath tools"#;
+    each_comes_to_nothing(&planted(before, SHUT, "cd g/a/repo && git commit -q --allow-empty -m x"));
+}
+
 /// Whoever cannot list a directory does not find the repositories in it, nor what only a pattern names.
 #[test]
 fn a_directory_that_cannot_be_listed_hides_no_repository() {

@@ -210,6 +210,78 @@ fn packages_are_removed_with_what_they_ship() {
     assert!(!world.root().join("work/.vscode").exists(), "{}", next.stderr);
 }
 
+/// A directory of the operator's that was among packages meanwhile brings nothing back that could not be made in it.
+#[test]
+fn a_directory_brings_nothing_out_of_packages() {
+    for (made_there, file) in [
+        ("ln -s src node_modules/app/.claude", ".claude/settings.json"),
+        ("ln -s src node_modules/app/.cursor", ".cursor/settings.json"),
+        (
+            "mkdir node_modules/app/.claude; echo x > node_modules/app/.claude/settings.json",
+            ".claude/settings.json",
+        ),
+        (
+            "mkdir -p node_modules/app/.kiro/settings; echo x > node_modules/app/.kiro/settings/mcp.json",
+            ".kiro/settings/mcp.json",
+        ),
+        (
+            "mkdir node_modules/app/src/.claude; echo x > node_modules/app/src/.claude/settings.json",
+            "src/.claude/settings.json",
+        ),
+    ] {
+        let world = made("mkdir -p app/src node_modules; echo x > app/src/f; git init -q");
+        let line = format!(
+            "echo x > app/src/settings.json; mv -T app node_modules/app; {made_there}; test -d node_modules/app/src || exit 3
+            python3 -c 'import os; os.rename(\"node_modules/app\", \"app\")'"
+        );
+        let done = run(&world, "work", &line);
+        assert!(done.stderr.contains("Invalid cross-device link"), "{made_there}: {}", done.stderr);
+        assert!(!world.work().join("app").join(file).exists(), "{made_there}: {}", done.stderr);
+    }
+    // What is ordinary comes back, and so does what the tree has made.
+    let world = made("mkdir -p app/src node_modules; git init -q");
+    let line = "echo x > app/src/f; mv -T app node_modules/app; mkdir -p node_modules/new/.claude
+        echo x > node_modules/new/.claude/settings.json; ln -s src/f node_modules/app/link
+        python3 -c 'import os; os.rename(\"node_modules/app\", \"app\"); os.rename(\"node_modules/new\", \"new\")'
+        cat app/link new/.claude/settings.json";
+    let done = run(&world, "work", line);
+    assert_eq!((done.status, &*done.stdout), (0, "x\nx\n"), "{}", done.stderr);
+}
+
+/// The guard has listed the directory, and a name is made in it before the move.
+#[test]
+fn nothing_is_made_in_a_directory_while_it_leaves_packages() {
+    const MOVED: &str = r#"
+import ctypes, os, threading
+libc = ctypes.CDLL(None, use_errno=True)
+os.makedirs("app/src/big", exist_ok=True)
+for number in range(2000): open(f"app/src/big/{number}", "w").close()
+for name in [".envrc", ".mcp.json"] * 5:
+    os.rename("app", "node_modules/app")
+    listed = libc.inotify_init1(0)
+    libc.inotify_add_watch(listed, b"node_modules/app/src/big", 0x20)
+    def moves():
+        try: os.rename("node_modules/app", "app")
+        except OSError: pass
+    mover = threading.Thread(target=moves)
+    mover.start()
+    os.read(listed, 4096)
+    try: open(f"node_modules/app/{name}", "w").close()
+    except OSError: pass
+    mover.join()
+    if os.path.exists(f"app/{name}"): print("made", name, flush=True)
+    if os.path.exists("node_modules/app"):
+        if os.path.exists(f"node_modules/app/{name}"): os.unlink(f"node_modules/app/{name}")
+        os.rename("node_modules/app", "app")
+    os.close(listed)
+print("end")
+"#;
+    let world = made("mkdir -p app/src node_modules; git init -q");
+    world.write("attack.py", MOVED);
+    let done = run(&world, "work", "python3 ../attack.py");
+    assert_eq!((done.status, &*done.stdout), (0, "end\n"), "{}", done.stderr);
+}
+
 /// What OpenClaw's gateway loads at its start, wherever openclaw.json says that it is.
 #[test]
 fn what_openclaws_gateway_loads_is_protected() {

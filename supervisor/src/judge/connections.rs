@@ -6,7 +6,8 @@ use std::sync::Arc;
 use guard_approvals::{AskedHost, DenyReason};
 use guard_policy::approval::always_address;
 use guard_policy::{
-    Connection, Outcome, Page, Reason, Request, Transport, WebRequest, WebScheme, WebTarget, decide,
+    Connection, Interface, Outcome, Page, Reason, Request, Transport, WebRequest, WebScheme, WebTarget,
+    decide,
 };
 use rustix::io::Errno;
 
@@ -22,7 +23,8 @@ use crate::web::wire::Redirected;
 const HTTP: u16 = 80;
 
 impl Guard {
-    /// Judges a socket's connection to `address`; `page` is where the approvals page is served.
+    /// Judges a socket's connection to `address`; `page` is where the approvals page is served. Where a socket keeps to one
+    /// link, an address of this host may be another host's.
     ///
     /// # Errors
     /// EACCES if it is refused.
@@ -32,9 +34,13 @@ impl Guard {
         address: SocketAddr,
         transport: Transport,
         page: Page,
+        keeps_to_link: bool,
     ) -> Result<(), Errno> {
         let policy = self.policy();
-        let interface = interface_of(policy, address, page);
+        let interface = match interface_of(policy, address, page) {
+            Interface::Own if keeps_to_link => Interface::Perhaps,
+            interface => interface,
+        };
         let is_proxy = |web: &&Arc<WebClients>| web.socket_at(address, transport).is_some();
         let proxy = self.session.web.as_ref().filter(is_proxy).map(|_| address.port());
         let connection = Connection { address, transport, interface, page, proxy };

@@ -171,9 +171,10 @@ impl Search<'_> {
     ) {
         match open(directory, name) {
             Ok(open) => self.run(open.as_fd(), path, git, depth),
-            // The guard may have no descriptor left for a moment.
-            Err(error) if may_pass(error.raw_os_error()) => self.hide_all(),
-            Err(_) => {}
+            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::NAMETOOLONG) => {}
+            Err(Errno::ACCESS) if !is_shut_by_user(directory, name) => {}
+            // The guard may have no descriptor left for a moment, or the tree may have shut a directory for that long.
+            Err(_) => self.hide_all(),
         }
     }
 
@@ -215,7 +216,11 @@ impl Search<'_> {
 
     /// Something keeps the search from finding where names of this set lead.
     fn hide(&mut self, set: LinkedSet) {
-        self.found.push(LinkedPlace::Hidden { place: self.top.to_vec(), set });
+        let hidden = LinkedPlace::Hidden { place: self.top.to_vec(), set };
+        // Many directories may be shut, and their paths may be long.
+        if !self.found.contains(&hidden) {
+            self.found.push(hidden);
+        }
     }
 
     fn hide_if_shut(&mut self, links: &Links, set: LinkedSet) {
@@ -404,6 +409,21 @@ fn git_lies_elsewhere(directory: BorrowedFd<'_>) -> bool {
 
 fn is_this_users(directory: BorrowedFd<'_>) -> bool {
     fstat(directory).is_ok_and(|stat| stat.st_uid == rustix::process::geteuid().as_raw())
+}
+
+/// Whether a directory of this user's keeps the guard from what a path names, or did so a moment ago.
+fn is_shut_by_user(start: BorrowedFd<'_>, path: &[u8]) -> bool {
+    let owner = |path: &[u8]| statat(start, path, AtFlags::SYMLINK_NOFOLLOW).map(|stat| stat.st_uid);
+    let Ok(mut last) = owner(if path.starts_with(b"/") { b"/" } else { b"." }) else { return true };
+    let ends = (1..path.len()).filter(|at| path[*at] == b'/').chain([path.len()]);
+    for end in ends {
+        match owner(&path[..end]) {
+            Ok(owner) => last = owner,
+            Err(Errno::ACCESS) => return last == rustix::process::geteuid().as_raw(),
+            Err(_) => return true,
+        }
+    }
+    true
 }
 
 /// Opens a directory, as O_PATH if it may not be listed.

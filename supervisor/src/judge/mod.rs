@@ -21,6 +21,7 @@ pub mod linked_names;
 mod listing;
 pub mod local_address;
 pub mod made_directories;
+mod moved_directory;
 pub(crate) mod moved_grants;
 pub mod moving;
 mod paths;

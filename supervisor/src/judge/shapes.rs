@@ -3,27 +3,20 @@
 //! The policy recognises a shape by the path alone. This module looks at the disk: is a directory a git repository
 //! under another name, did the tree itself make the directory that holds the shape, and may it be moved?
 
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::AsFd;
 
 use guard_policy::{Access, GitLockedNames, GitLook, GitPart, Policy, Request, Shape, ShapeKind, Site};
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, ResolveFlags, statat};
-use rustix::io::Errno;
+use rustix::fs::{AtFlags, statat};
 
-use super::anchored_path::{AnchoredPath, last_name, parent_of};
+use super::anchored_path::{AnchoredPath, last_name};
 use super::created::Created;
 use super::git_files::{is_git_file, is_of_others};
 use super::git_look::{
-    Look, is_certainly_repository, is_in_work_tree, is_named_by_configuration, is_part_of_repository, look_of,
+    is_certainly_repository, is_in_work_tree, is_named_by_configuration, is_part_of_repository, look_of,
 };
 use super::linked_names::{LinkedNames, OtherName};
-use super::listing::names;
 use super::made_directories::MadeDirectories;
 use crate::resolve::Object;
-
-/// How many names the guard looks at below a directory that is to be moved. A directory with more names stays.
-const MAX_NAMES: usize = 200_000;
-/// How deep the guard looks into directories.
-const MAX_DEPTH: usize = 128;
 
 /// The kind of an access, as far as it matters for shapes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,7 +53,7 @@ pub struct Shapes<'a> {
 
 impl Shapes<'_> {
     /// The directories that the tree has made.
-    fn own_directories(&self) -> &MadeDirectories {
+    pub(super) fn own_directories(&self) -> &MadeDirectories {
         &self.created.directories
     }
 
@@ -84,10 +77,12 @@ impl Shapes<'_> {
     }
 
     /// Whether the guard has to look at the disk to know what is protected at a path. Whether git takes a directory for
-    /// a repository does not matter: the tree cannot move a repository of the operator's.
+    /// a repository does not matter: the tree cannot move a repository of the operator's. A directory of packages may be moved out
+    /// of them, and what it contains is protected then.
     pub fn looks_around(&self, path: &[u8]) -> bool {
         self.policy.protects_shapes()
             && (!self.policy.shapes(path).is_empty()
+                || self.policy.is_shipped(path)
                 || self.policy.git_parts(path).iter().any(|part| part.look == GitLook::Partial)
                 || self.policy.marked_directory(path).is_some())
     }
@@ -176,7 +171,7 @@ impl Shapes<'_> {
     }
 
     /// Whether the tree made the directory that holds a shape, and nobody else put a `.git` file there.
-    fn is_the_trees(&self, shape: &Shape<'_>, place: AnchoredPath<'_>) -> bool {
+    pub(super) fn is_the_trees(&self, shape: &Shape<'_>, place: AnchoredPath<'_>) -> bool {
         self.own_directories().has_above(place, shape.holder)
             && !is_of_others(place, self.own_directories(), &self.created.git_files)
     }
@@ -300,31 +295,6 @@ impl Shapes<'_> {
         })
     }
 
-    /// Whether a file of a directory that is moved may get its new path. A file that also has another name may not get
-    /// a protected path: the tree could write the file by the other name later.
-    fn may_take_file(&self, new: &[u8], file: AnchoredPath<'_>, kind: FileType) -> bool {
-        let is_named = || !self.policy.shapes(new).is_empty();
-        if matches!(kind, FileType::Directory | FileType::Symlink) || !is_named() {
-            return true;
-        }
-        file.stat_in(parent_of(file.path), file.name()).is_ok_and(|stat| stat.st_nlink == 1)
-    }
-
-    /// Whether the socket at a place may go away, so that the tree can put its own in its place.
-    fn may_displace(&self, place: AnchoredPath<'_>) -> bool {
-        let flags = OFlags::PATH | OFlags::CLOEXEC;
-        let no_links = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
-        let open =
-            |parent: OwnedFd| rustix::fs::openat2(parent, place.name(), flags, Mode::empty(), no_links);
-        match place.parent().and_then(open) {
-            Ok(socket) => {
-                let socket = Object::from_fd(socket);
-                socket.is_ok_and(|socket| self.created.sockets.may_displace(self.policy, &socket, place.path))
-            }
-            Err(error) => error == Errno::NOENT,
-        }
-    }
-
     /// Whether a directory may be moved: not to a place where programs look for something protected, and not with
     /// something protected in it, because its old place would then be free.
     pub fn may_move(&self, old: AnchoredPath<'_>, new: AnchoredPath<'_>) -> bool {
@@ -354,7 +324,7 @@ impl Shapes<'_> {
         may_arrive
             && self.may_lead_into_git(old, new)
             && self.is_no_part(old)
-            && self.is_free(old, new.path, arrives_in_git)
+            && self.is_free(old, new, arrives_in_git)
     }
 
     /// Whether a directory, with what lies in it, may get a path in a git directory, whatever that is called. It may
@@ -388,73 +358,4 @@ impl Shapes<'_> {
             .iter()
             .all(|part| part.directory == directory.path || self.is_the_trees(&part.shape, inside))
     }
-
-    /// Whether a directory contains nothing that is protected, and no link that would lead to something of the
-    /// operator's from the directory's new path. With `must_have_no_link`, it may contain no link at all. False if this
-    /// cannot be found out.
-    fn is_free(&self, top: AnchoredPath<'_>, new: &[u8], must_have_no_link: bool) -> bool {
-        let Some(moved) = top.object else { return false };
-        // What a package ships may be the tree's in a directory of packages, and is protected elsewhere.
-        let leaves_packages = Policy::lies_in_packages(top.path) && !Policy::lies_in_packages(new);
-        let mut left = MAX_NAMES;
-        let mut directories = vec![(b".".to_vec(), top.path.to_vec(), 0)];
-        while let Some((below, path, depth)) = directories.pop() {
-            let open = if depth <= MAX_DEPTH { open_below(moved, &below) } else { Err(Errno::LOOP) };
-            let Ok(open) = open else { return false };
-            let Some(names) = names(open.as_fd()) else { return false };
-            let Some(rest) = left.checked_sub(names.len()) else { return false };
-            left = rest;
-            let has = |searched: &[u8]| names.iter().any(|(name, _)| name == searched);
-            let look = Look(has);
-            if look.is_repository()
-                && look.is_configured()
-                && !self.own_directories().contains_open(open.as_fd())
-            {
-                return false;
-            }
-            for (name, kind) in names {
-                let path = [&*path, b"/", &*name].concat();
-                let place = AnchoredPath::named(&path, open.as_fd());
-                if must_have_no_link && matches!(kind, FileType::Symlink | FileType::Unknown) {
-                    return false;
-                }
-                let below = [&*below, b"/", &*name].concat();
-                if kind == FileType::Symlink && !self.may_take_link(new, &below, place) {
-                    return false;
-                }
-                if kind == FileType::Socket && !self.may_displace(place) {
-                    return false;
-                }
-                let new = [new, below.get(1..).unwrap_or_default()].concat();
-                if !self.may_take_file(&new, place, kind) {
-                    return false;
-                }
-                if leaves_packages
-                    && !self.own_directories().contains_open(open.as_fd())
-                    && !self.policy.shapes(&new).is_empty()
-                {
-                    return false;
-                }
-                let is_directory = kind == FileType::Directory;
-                let is_protected = |shape: &Shape<'_>| {
-                    let is_for_files = is_directory && shape.kind.is_file();
-                    !is_for_files && !self.is_the_trees(shape, place)
-                };
-                if self.policy.shapes(&path).iter().any(is_protected) {
-                    return false;
-                }
-                if is_directory {
-                    directories.push((below, path, depth + 1));
-                }
-            }
-        }
-        true
-    }
-}
-
-/// Opens a directory below one that is to be moved, to list it.
-fn open_below(moved: &Object, below: &[u8]) -> Result<OwnedFd, Errno> {
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let within = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
-    rustix::fs::openat2(&moved.fd, below, flags, Mode::empty(), within)
 }

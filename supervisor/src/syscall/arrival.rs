@@ -89,8 +89,9 @@ fn is_directory(entry: &DirEntry) -> bool {
 /// (overlayfs, FUSE). An object that another call has moved, removed or replaced since counts as arrived, too: what is there
 /// now may be the operator's, and stays there. For a directory that takes two calls of others at this moment.
 fn has_arrived(judged: Option<&Object>, to: &DirEntry) -> bool {
-    let Ok(there) = statat(&to.parent, &to.name[..], AtFlags::SYMLINK_NOFOLLOW) else {
-        return true;
+    let there = match statat(&to.parent, &to.name[..], AtFlags::SYMLINK_NOFOLLOW) {
+        Ok(there) => there,
+        Err(error) => return error == Errno::NOENT,
     };
     let Some(judged) = judged else { return false };
     let is_of_kind = FileType::from_raw_mode(there.st_mode) == judged.kind();

@@ -1,9 +1,12 @@
 //! git's changes of files that decide what git runs, or where it writes. The guard judges the content when git renames
 //! the lock, and puts exactly the judged content in place (`own_copy`).
 
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io::Read;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 
 use guard_approvals::{Digest, FileChange};
 use guard_policy::git_config::{MAX_BYTES, parse, shown_changes};
@@ -19,6 +22,7 @@ use super::own_copy::{Displaced, OwnCopy, read, refuse_changed, remove_judged};
 use crate::audit::Operation;
 use crate::judge::anchored_path::{AnchoredPath, parent_of};
 use crate::judge::consent::AllPaths;
+use crate::kernel::errno;
 use crate::reply::HandlerResult;
 use crate::resolve::{DirEntry, Identity, Object};
 
@@ -105,7 +109,7 @@ pub fn replace(request: &Request<'_, '_>, replacement: &Replacement<'_>) -> Hand
         GitContent::Config => replace_config(request, replacement),
         GitContent::Index => {
             let path = &replacement.file.path;
-            let format = object_format(replacement.file);
+            let format = object_format(replacement.file.parent.as_fd());
             if format.is_none() {
                 let text = "git's configuration beside this index, which sets its format, cannot be read";
                 request.guard.refuse(request.caller, Operation::Write, path, text)?;
@@ -207,15 +211,12 @@ fn put(replacement: &Replacement<'_>, new: &[u8], displaced: Displaced<'_>) -> R
 
 /// The object format that the configuration of an index's repository names. Where an index is judged, the tree cannot
 /// change that. `None` if the configuration cannot be read.
-fn object_format(index: &DirEntry) -> Option<ObjectFormat> {
-    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-    let config = config_of(parent_of(&index.path));
-    let mut text = Vec::new();
-    match rustix::fs::openat(&index.parent, config, flags, Mode::empty()) {
-        Ok(config) => File::from(config).read_to_end(&mut text).ok()?,
-        Err(Errno::NOENT) => 0,
-        Err(_) => return None,
-    };
+fn object_format(directory: BorrowedFd<'_>) -> Option<ObjectFormat> {
+    // The git directory of a work tree says where the repository is (gitrepository-layout(5)).
+    let mut common = read_in(directory, OsStr::new("commondir")).ok()?;
+    while common.pop_if(|byte| matches!(*byte, b'\n' | b'\r')).is_some() {}
+    let config = Path::new(OsStr::from_bytes(&common)).join("config");
+    let text = read_in(directory, config.as_os_str()).ok()?;
     let is_sha256 = parse(&text).ok()?.iter().any(|entry| {
         entry.name == b"extensions.objectformat"
             && entry.value.as_deref().is_some_and(|value| value.eq_ignore_ascii_case(b"sha256"))
@@ -223,25 +224,50 @@ fn object_format(index: &DirEntry) -> Option<ObjectFormat> {
     Some(if is_sha256 { ObjectFormat::Sha256 } else { ObjectFormat::Sha1 })
 }
 
-/// The path of the configuration of a git directory, seen from there. The git directory of a work tree is in the
-/// repository's `worktrees`. No other directory around it counts: it could be the tree's.
-fn config_of(directory: &[u8]) -> &'static [u8] {
-    if parent_of(directory).ends_with(b"/worktrees") { b"../../config" } else { b"config" }
+/// The content of a file, named from a directory; nothing if there is none.
+fn read_in(directory: BorrowedFd<'_>, name: &OsStr) -> Result<Vec<u8>, Errno> {
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let mut text = Vec::new();
+    match rustix::fs::openat(directory, name, flags, Mode::empty()) {
+        Ok(file) => File::from(file).read_to_end(&mut text).map_err(errno::from_io)?,
+        Err(Errno::NOENT) => 0,
+        Err(error) => return Err(error),
+    };
+    Ok(text)
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]
-    fn the_configuration_is_the_repositorys() {
-        for (directory, config) in [
-            ("/a/.git", "config"),
-            ("/a/.git/modules/x", "config"),
-            ("/a/.git/worktrees/w", "../../config"),
-            ("/a/worktrees.git", "config"),
+    fn the_format_is_that_of_the_repository() {
+        let ground = tempfile::tempdir().unwrap();
+        let write = |name: &str, text: &str| {
+            let path = ground.path().join(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        };
+        let format = |name: &str| object_format(File::open(ground.path().join(name)).unwrap().as_fd());
+        // Around a repository lies what does not count.
+        write("config", "[extensions]\nobjectformat = sha256\n");
+        write("worktrees/.git/config", "[core]\nbare = false\n");
+        write("worktrees/.git/modules/x/config", "[extensions]\nobjectformat = sha256\n");
+        write("worktrees/.git/worktrees/w/commondir", "../..\n");
+        write("worktrees/.git/modules/x/worktrees/w/commondir", "../..");
+        write("worktrees/none/x", "");
+        write("broken/config", "[");
+        for (directory, expected) in [
+            ("worktrees/.git", Some(ObjectFormat::Sha1)),
+            ("worktrees/.git/modules/x", Some(ObjectFormat::Sha256)),
+            ("worktrees/.git/worktrees/w", Some(ObjectFormat::Sha1)),
+            ("worktrees/.git/modules/x/worktrees/w", Some(ObjectFormat::Sha256)),
+            ("worktrees/none", Some(ObjectFormat::Sha1)),
+            ("broken", None),
         ] {
-            assert_eq!(config_of(directory.as_bytes()), config.as_bytes(), "{directory}");
+            assert_eq!(format(directory), expected, "{directory}");
         }
     }
 }

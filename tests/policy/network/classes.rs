@@ -9,15 +9,20 @@ use super::{TRY, world};
 
 /// Where every address is: of the metadata services, of the link, of private networks, and of the Internet.
 const SERVER: &str = r#"
-import socket, subprocess, sys, time
+import socket, subprocess, sys, threading, time
 def run(words): subprocess.run(["ip", *words.split()], check=True)
 while subprocess.run(["ip", "link", "show", "v1"], capture_output=True).returncode: time.sleep(0.02)
 run("link set v1 up")
 for own in "169.254.169.254", "169.254.1.1", "100.100.100.200", "168.63.129.16", "10.0.0.1", "93.184.216.34":
     run(f"address add {own}/32 dev v1")
-for own in "fe80::77", "fd00:ec2::254", "fd00::1", "2a00::1": run(f"address add {own}/64 dev v1 nodad")
+for own in "fe80::77", "fd00:ec2::254", "fd00::1", "fd00:2::2", "2a00::1": run(f"address add {own}/64 dev v1 nodad")
 run("route add default dev v1"); run("-6 route add default dev v1")
 servers = [socket.create_server(("::", port), family=socket.AF_INET6, dualstack_ipv6=True) for port in (53, 80)]
+def connect_back():
+    while True:
+        try: socket.create_connection(("fe80::5%v1", 8082)).recv(1)
+        except OSError: time.sleep(0.02)
+threading.Thread(target=connect_back).start()
 open(sys.argv[1], "w").close()
 while True: servers[1].accept()
 "#;
@@ -35,6 +40,7 @@ ip address add 2001:db8::1/64 dev v0 nodad && ip -6 route add default dev v0 || 
 ip address add 169.254.170.2/32 dev lo && ip address add 169.254.9.9/32 dev lo || exit 9
 ip link add d0 type veth peer name d1 && ip link set d0 up && ip link set d1 up || exit 9
 ip address add fe80::77/64 dev d0 nodad && ip address add fe80::5/64 dev v0 nodad || exit 9
+ip address add fd00:2::2/128 dev d0 nodad || exit 9
 [ -z "$resolv" ] || mount --bind "$resolv" /etc/resolv.conf || exit 9
 i=0; until [ -e "$ready" ]; do i=$((i + 1)); [ $i -lt 500 ] || exit 9; sleep 0.02; done
 "$@"
@@ -288,6 +294,37 @@ fn the_link_of_an_address_counts() {
     assert!(guarded.stderr.contains(line), "{}", guarded.stderr);
     let Some(open) = tried(&world(r#"{"private": "allow"}"#), true, "", &tries[3..]) else { return };
     assert_eq!(open.stdout.lines().collect::<Vec<_>>(), words("ok", 2), "{}", open.stderr);
+}
+
+/// A socket that a peer of the link has made keeps to that link, even when it is connected to another address: one that
+/// this host and a host of the link have.
+#[test]
+fn an_accepted_socket_keeps_to_its_link() {
+    const AGAIN: &str = r#"
+import ctypes, errno, os, socket
+listener = socket.create_server(("::", 8082), family=socket.AF_INET6)
+accepted, (peer, *_) = listener.accept()
+assert peer.startswith("fe80::77"), peer
+libc = ctypes.CDLL(None, use_errno=True)
+assert libc.connect(accepted.fileno(), bytes(16), 16) == 0, os.strerror(ctypes.get_errno())
+# The kernel itself would choose the address that is asked for.
+accepted.bind(("2001:db8::1", 0))
+accepted.settimeout(5)
+print("own", errno.errorcode[socket.socket(socket.AF_INET6).connect_ex(("fd00:2::2", 80))])
+print("link", errno.errorcode.get(accepted.connect_ex(("fd00:2::2", 80)), "ok"))
+"#;
+    let again = |world: &World, is_guarded: bool| {
+        let mut command = if is_guarded { world.command() } else { Command::new("env") };
+        if is_guarded {
+            command.arg("--");
+        }
+        there(world, "", command.args(["python3", "-S", "-c", AGAIN]))
+    };
+    let bare = World::bare();
+    let Some(native) = again(&bare, false) else { return };
+    assert_eq!(native.stdout, "own ECONNREFUSED\nlink ok\n", "{}", native.stderr);
+    let Some(guarded) = again(&bare, true) else { return };
+    assert_eq!(guarded.stdout, "own ECONNREFUSED\nlink EACCES\n", "{}", guarded.stderr);
 }
 
 /// Clouds have their name servers at such addresses, and routers of a home theirs.

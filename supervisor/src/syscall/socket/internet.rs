@@ -6,6 +6,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::BorrowedFd;
 
 use guard_policy::Transport;
+use nix::sys::socket::getsockopt;
+use nix::sys::socket::sockopt::BindToDevice;
 use rustix::io::Errno;
 use rustix::net::{Shutdown, SocketType, sockopt};
 
@@ -27,7 +29,8 @@ pub fn connect(
     let (to, transport) = (aimed(to, bound(socket)?), transport(socket)?);
     let redirect = request.guard.redirect(request.caller, to, transport)?;
     let to = redirect.as_ref().map_or(to, |(port, _)| redirected(to, *port));
-    let judge = |page| request.guard.judge_connection(request.caller, to, transport, page);
+    let keeps_to_link = transport == Transport::Tcp && keeps_to_link(socket);
+    let judge = |page| request.guard.judge_connection(request.caller, to, transport, page, keeps_to_link);
     let page = request.guard.page(transport);
     judge(page)?;
     let done = request.connect(socket, &readdressed(raw, to));
@@ -89,7 +92,8 @@ pub fn receiver(
     if request.guard.session.web.as_ref().is_some_and(|web| web.socket_at(to, Transport::Udp).is_some()) {
         return Err(Errno::ACCESS);
     }
-    request.guard.judge_connection(request.caller, to, Transport::Udp, request.guard.page(Transport::Udp))?;
+    let page = request.guard.page(Transport::Udp);
+    request.guard.judge_connection(request.caller, to, Transport::Udp, page, false)?;
     Ok(readdressed(raw, to))
 }
 
@@ -111,6 +115,14 @@ pub fn bind(request: &Request<'_, '_>, socket: BorrowedFd<'_>, raw: &[u8], at: S
 fn transport(socket: BorrowedFd<'_>) -> Result<Transport, Errno> {
     let is_stream = sockopt::socket_type(socket)? == SocketType::STREAM;
     Ok(if is_stream { Transport::Tcp } else { Transport::Udp })
+}
+
+/// Whether a socket of TCP keeps to one interface. The tree may not choose an interface, but a socket that accepts a
+/// link-local peer keeps to the peer's from then on, even when it is dissolved (net/ipv6/tcp_ipv6.c,
+/// `tcp_v6_syn_recv_sock`). No other socket changes its interface, so that the answer lasts.
+fn keeps_to_link(socket: BorrowedFd<'_>) -> bool {
+    // Fails if the interface is gone.
+    !getsockopt(&socket, BindToDevice).is_ok_and(|interface| interface.is_empty())
 }
 
 /// The local address of the socket; the unspecified address if it is not bound.
