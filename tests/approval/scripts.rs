@@ -208,12 +208,15 @@ fn each_word_of_a_file_of_arguments_counts() {
         world.write(format!("work/{name}"), "");
     }
     let java = path(&world, "bin/java");
-    let long = "x ".repeat(1025) + "e.jar";
+    let long = (0..1025).map(|number| format!("x{number} ")).collect::<String>() + "e.jar";
     for (text, named) in [
         ("-cp \"e.j\\ar\" Main", Some("e.jar")),
         ("--class-path=e.jar", Some("e.jar")),
         ("-cp 'a b.jar'", Some("a b.jar")),
         ("-cp e.jar:f.jar", Some("f.jar")),
+        ("# don't use others\n-cp e.jar", Some("e.jar")),
+        ("-cp \"e.\\\n  jar\"", Some("e.jar")),
+        ("-javaagent:e.jar=x", Some("e.jar")),
         (long.as_str(), None),
     ] {
         world.write("work/args", text);
@@ -226,6 +229,80 @@ fn each_word_of_a_file_of_arguments_counts() {
             None => assert!(files.is_empty() && ended.stderr.contains("too long"), "{files} {ended:?}"),
         }
     }
+}
+
+/// Files of options name files, too.
+#[test]
+fn what_a_file_of_options_names_is_bound() {
+    for (program, arguments, text) in [
+        ("java", "-XX:VMOptionsFile=options", "-javaagent:e.jar=x"),
+        ("node", "--env-file=options x.js", "NODE_OPTIONS=--require=./e.jar"),
+        ("node", "--env-file options x.js", "NODE_OPTIONS='--import ./e.jar'"),
+        ("java", "-cp 'lib/*' Main", ""),
+    ] {
+        let world = world().policy_text(|text| text.replace("on-miss", "always"));
+        let program = path(&world, &format!("bin/{program}"));
+        guard_tests::compile("int main(void) { return 0; }", program.as_ref(), &[]);
+        for (name, text) in [("e.jar", ""), ("lib/a.jar", ""), ("x.js", ""), ("options", text)] {
+            world.write(format!("work/{name}"), text);
+        }
+        let is_it = |asked: &Value| asked["argv"][0] == *program;
+        let held = world.start(&["bash", "-c", &format!("exec {program} {arguments}")]);
+        let (asked, ended) = held.answer_all(|asked| if is_it(asked) { "deny" } else { "allow-once" });
+        let asked = asked.into_iter().find(is_it).unwrap_or_else(|| panic!("{arguments}: {}", ended.stderr));
+        let shown =
+            if text.is_empty() { (&asked["inputs"], "work/lib") } else { (&asked["files"], "work/e.jar") };
+        assert!(shown.0.to_string().contains(&path(&world, shown.1)), "{arguments}: {asked}");
+    }
+}
+
+/// The program reads its arguments so that another file runs than a first look would say.
+#[test]
+fn a_file_with_an_unusual_name_is_bound() {
+    for (program, arguments, file, evil) in [
+        ("perl", "-D- -x good.pl", "-x", "#!perl\nprint 'BAD';"),
+        ("perl", "-w- -x good.pl", "-x", "#!perl\nprint 'BAD';"),
+        ("perl", "-0x41I evil.pl good.pl", "evil.pl", "print 'BAD'"),
+        ("make", "-f '~/evil.mk'", "evil.mk", "all:\n\t@echo BAD\n"),
+        ("tclsh", "'~/evil.tcl'", "evil.tcl", "puts BAD"),
+        ("gdb", "-nx -batch -x '~/evil.gdb'", "evil.gdb", "echo BAD"),
+        ("gdb", "-nx -batch -ex 'source ~/evil.gdb'", "evil.gdb", "echo BAD"),
+        ("gdb", "-nx -batch -x -e.gdb", "-e.gdb", "echo BAD"),
+        ("sqlite3", "-init -e.sql :memory: 'select 1'", "-e.sql", ".print BAD"),
+        ("sqlite3", ":memory: '. read evil.sql'", "evil.sql", ".print BAD"),
+        ("node", "--import ./%65vil.mjs good.js", "evil.mjs", "console.log('BAD')"),
+        ("node", "--import './evil.mjs?x' good.js", "evil.mjs", "console.log('BAD')"),
+    ] {
+        if !has(&[program]) {
+            continue;
+        }
+        let world = world().policy_text(|text| text.replace("on-miss", "always"));
+        for name in [file, "good.pl", "good.js"] {
+            world.write(format!("work/{name}"), if name == "-x" { "#!perl\n" } else { "" });
+        }
+        let program = program_text(program);
+        let held = world.start(&["bash", "-c", &format!("HOME=$PWD exec {program} {arguments}")]);
+        let (_, ended) = held.answer_all(|asked| {
+            if asked["argv"][0] == *program {
+                world.write(format!("work/{file}"), evil);
+            }
+            "allow-once"
+        });
+        assert!(!ended.stdout.contains("BAD"), "{program} {arguments}: {}", ended.stdout);
+        assert!(ended.stderr.contains("changed while waiting"), "{program} {arguments}: {}", ended.stderr);
+    }
+}
+
+/// perl reads the descriptor, and not the name.
+#[test]
+fn a_script_of_perls_that_is_named_by_a_descriptor_is_not_asked_for() {
+    let world = world().policy_text(|text| text.replace("on-miss", "always"));
+    world.write("work/x.pl", "print 'BAD'");
+    let perl = program_text("perl");
+    let held = world.start(&["bash", "-c", &format!("exec 3< x.pl; exec {perl} /dev/fd/3")]);
+    let (_, ended) = held.answer_all(|_| "allow-once");
+    assert!(!ended.stdout.contains("BAD"), "{}", ended.stdout);
+    assert!(ended.stderr.contains("named by a descriptor"), "{}", ended.stderr);
 }
 
 /// node goes up from what is written, the kernel from where a link leads: such a name is not certain.

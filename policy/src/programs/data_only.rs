@@ -3,6 +3,8 @@
 //! Of any other program nothing is known: a file that it is given may be a program to it.
 
 use super::name::{is_of, program_name};
+use super::reads_programs::is_short_for;
+use super::safe_bins::names_modules;
 
 /// Programs of GNU coreutils, util-linux, diffutils, binutils and others that look at files, copy or pack them: whatever a
 /// file contains, they do the same with it. Programs that start others are not among them.
@@ -201,12 +203,24 @@ pub(crate) fn is_data_only(path: &[u8], arguments: &[Vec<u8>]) -> bool {
         arguments.iter().any(|word| match (letter, &word[..]) {
             (Some(letter), [b'-', rest @ ..]) => !rest.starts_with(b"-") && rest.contains(&letter[0]),
             (Some(_), _) => false,
-            (None, word) => word.starts_with(option.as_bytes()),
+            // `--file` is another option of tar's.
+            (None, word) => {
+                word.starts_with(option.as_bytes())
+                    || is_short_for(word, option) && !is_named(word, b"--file")
+            }
         })
     };
+    // jq(1), "Modules": a filter may name a file.
+    let has_modules = || is_of(&program, &["jq"]) && arguments.iter().any(|word| names_modules(word));
     let reads = READS_A_FILE.iter().find(|(names, _)| is_of(&program, names));
     is_of(&program, DATA_ONLY)
         && !reads.is_some_and(|(_, options)| options.iter().any(|option| has_option(option)))
+        && !has_modules()
+}
+
+/// Whether an argument is this option, with or without a value.
+fn is_named(argument: &[u8], option: &[u8]) -> bool {
+    argument.strip_prefix(option).is_some_and(|rest| matches!(rest, [] | [b'=', ..]))
 }
 
 #[cfg(test)]
@@ -219,9 +233,17 @@ mod tests {
             let words: Vec<Vec<u8>> = line.split(' ').map(|word| word.as_bytes().to_vec()).collect();
             is_data_only(&words[0], &words[1..])
         };
-        for line in
-            ["/usr/bin/cat x", "/usr/bin/grep -f x y", "ls", "cp a b", "tar -xf x.tar", "jq .x y", "git log"]
-        {
+        for line in [
+            "/usr/bin/cat x",
+            "/usr/bin/grep -f x y",
+            "ls",
+            "cp a b",
+            "tar -xf x.tar",
+            "tar -x --file=x",
+            "jq .x y",
+            "jq .import",
+            "git log",
+        ] {
             assert!(is_data(line), "{line}");
         }
         for line in [
@@ -229,6 +251,9 @@ mod tests {
             "tar -cTx",
             "tar --files-from=x",
             "curl -sKx",
+            "curl --confi x",
+            "tar --files-f x",
+            "jq include",
             "curl --engine ./x.so https://a.test",
             "jq -nf x",
             "env",

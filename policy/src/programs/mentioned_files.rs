@@ -9,6 +9,7 @@ use std::collections::HashSet;
 
 use super::interpreters::{EDITORS, Interpreter, is_of};
 use super::python_modules;
+use super::sqlite;
 
 /// How many names are looked for one by one, each by a few system calls.
 const MAX_WORDS: usize = 16_384;
@@ -144,8 +145,9 @@ pub(super) fn read_by_commands(program: &str, argument: &str) -> Vec<String> {
     let is_one = |word: &str| {
         let word = word.trim_start_matches(['+', ':', '-', 'c', '=']);
         match program {
+            // The name may be quoted, and stand apart from its dot.
             _ if is_of(program, &["sqlite3"]) => {
-                word.len() > 3 && ".read".starts_with(word) || word.len() > 1 && ".load".starts_with(word)
+                argument.starts_with('.') && sqlite::reads_a_file(word.trim_matches(['.', '"', '\'']))
             }
             _ if is_of(program, EDITORS) || is_of(program, &["nvim"]) => {
                 let is_source = word.len() > 1 && "source".starts_with(word.trim_end_matches('!'));
@@ -246,6 +248,9 @@ mod tests {
             ("gdb", "source  my F ", &["my", "my F", "F"]),
             ("sqlite3", ".read  'F'", &["F"]),
             ("sqlite3", ".load x", &["x"]),
+            ("sqlite3", ". read x", &["x"]),
+            ("sqlite3", ".\"read\" x", &["x"]),
+            ("sqlite3", "select load x", &[]),
             ("vim", r"+so my\ F", &[r"my\", r"my\ F", "my F", "F"]),
             ("psql", "select 1;\n\\i F", &["F"]),
             ("mysql", r"\. F", &["F"]),

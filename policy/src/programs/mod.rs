@@ -20,6 +20,7 @@ pub(crate) mod reasons;
 pub(crate) mod risks;
 pub mod safe_bins;
 pub(crate) mod script;
+mod sqlite;
 pub mod starters;
 mod writers;
 

@@ -33,12 +33,24 @@ pub(super) fn joined(directory: &[u8], path: &[u8]) -> Vec<u8> {
     }
 }
 
-/// The files whose words are arguments, too: java(1), "java Command-Line Argument Files"; ghc(1).
+/// The files whose words are arguments, too: java(1), "java Command-Line Argument Files", `-XX:VMOptionsFile` and
+/// `-XX:Flags`; ghc(1). The lines of node's `--env-file` set variables, `NODE_OPTIONS` among them.
 pub(super) fn argument_files(program: &str, arguments: &[Vec<u8>]) -> Vec<Vec<u8>> {
-    if !is_of(program, &["java", "ghc", "ghci"]) {
-        return Vec::new();
-    }
-    arguments.iter().filter_map(|argument| argument.strip_prefix(b"@")).map(<[u8]>::to_vec).collect()
+    let prefixes: &[&[u8]] = match program {
+        _ if is_of(program, &["java"]) => &[b"@", b"-XX:VMOptionsFile=", b"-XX:Flags="],
+        _ if is_of(program, &["ghc", "ghci"]) => &[b"@"],
+        _ if is_of(program, &["node", "nodejs"]) => &[b"--env-file=", b"--env-file-if-exists="],
+        _ => &[],
+    };
+    let is_apart = |word: &&[Vec<u8>]| {
+        let name = &*word[0];
+        prefixes.iter().any(|prefix| prefix.strip_suffix(b"=") == Some(name))
+    };
+    let apart = arguments.windows(2).filter(is_apart).map(|pair| pair[1].clone());
+    let attached = arguments.iter().flat_map(|argument| {
+        prefixes.iter().filter_map(|prefix| argument.strip_prefix(*prefix)).map(<[u8]>::to_vec)
+    });
+    attached.chain(apart).collect()
 }
 
 /// The files that an interpreter runs where its script is a directory: python(1), "Interface options"; node's modules API,
@@ -106,6 +118,9 @@ pub(super) fn loaded(program: &str, known: Option<&'static Interpreter>, argumen
             }
             _ => modules.extend(endings(family, name, value)),
         }
+        if let ("node", OptionName::Word("import" | "loader" | "experimental-loader")) = (family, name) {
+            found.push(path_of_url(value));
+        }
         if matches!(kind, OptionKind::File | OptionKind::Valued) {
             found.push(value.to_owned());
         }
@@ -134,6 +149,13 @@ pub(super) fn loaded(program: &str, known: Option<&'static Interpreter>, argumen
     found.extend(arguments.iter().flat_map(|word| read_by_commands(program, word)));
     found.retain(|file| !matches!(&**file, "" | "-"));
     found.into_iter().map(String::into_bytes).collect()
+}
+
+/// The path in a URL, which may be relative: node's modules API, "import specifiers".
+fn path_of_url(url: &str) -> String {
+    let path = url.split(['?', '#']).next().unwrap_or_default();
+    let path = path.strip_prefix("file://").unwrap_or(path);
+    percent_encoding::percent_decode_str(path).decode_utf8_lossy().into_owned()
 }
 
 /// tex(1): ".tex" is added to a name.

@@ -4,6 +4,7 @@
 
 use super::interpreters::{EDITORS, EMACS};
 use super::name::{is_of, program_name};
+use super::sqlite;
 
 /// Programs that run their first operand, and without one mostly what they read from standard input: tclsh(1), wish(1),
 /// julia(1), Rscript(1), guile(1), racket(1), sbcl(1), ocaml(1), escript(1), elixir(1), crystal(1), m4(1), bc(1), dc(1),
@@ -128,8 +129,8 @@ const READERS: &[ProgramReader] = &[
     reader(EMACS, &[], ""),
     // `go help run`, `go help generate`
     reader(&["go"], &["run", "generate", "test", "tool"], ""),
-    // sqlite3(1): options have one dash or two; `.read` may be cut short, and so may `.load`, which runs a library.
-    reader(&["sqlite3"], &["-init", "--init", ".read", ".rea", ".load", ".loa", ".lo", ".l"], ""),
+    // sqlite3(1): options have one dash or two. Dot commands are looked at below.
+    reader(&["sqlite3"], &["-init", "--init"], ""),
     // psql(1), mysql(1)
     reader(&["psql"], &["--file", "--command"], "fc"),
     reader(&["mysql", "mariadb"], &["--execute", "--init-command"], "e"),
@@ -169,14 +170,21 @@ pub fn reads_programs(token: impl AsRef<[u8]>, arguments: &[Vec<u8>]) -> bool {
     // vim(1): `+COMMAND`; a number or a pattern only says where to begin.
     let is_command = |argument: &Vec<u8>| matches!(argument[..], [b'+', first, ..] if !first.is_ascii_digit() && first != b'/');
     let takes_commands = is_of(&program, EDITORS) || is_of(&program, &["nvim"]);
+    let is_dot_command = |argument: &Vec<u8>| {
+        let command = sqlite::dot_command(&String::from_utf8_lossy(argument));
+        command.is_some_and(|command| {
+            sqlite::reads_a_file(command.split_whitespace().next().unwrap_or_default())
+        })
+    };
     reader.words.is_empty() && reader.letters.is_empty()
+        || is_of(&program, &["sqlite3"]) && arguments.iter().any(is_dot_command)
         || takes_commands && arguments.iter().any(is_command)
         || reader.words.iter().any(has_word)
         || arguments.iter().any(has_letter)
 }
 
 /// Returns whether an argument is this long option, perhaps cut short (getopt_long(3)): `--exec=…`.
-fn is_short_for(argument: &[u8], word: &str) -> bool {
+pub(super) fn is_short_for(argument: &[u8], word: &str) -> bool {
     let name = argument.split(|byte| *byte == b'=').next().unwrap_or_default();
     name.len() > 2 && word.starts_with("--") && word.as_bytes().starts_with(name)
 }

@@ -25,6 +25,9 @@ pub struct Operands {
     pub entries: &'static [&'static str],
     /// Whether the program resolves the names of its files itself, as text, before it opens them (node's `fs.realpathSync`).
     pub resolves_names: bool,
+    /// Whether the program does not open a script that is named by a descriptor: it reads the descriptor (perl.c,
+    /// open_script), or opens the name that the descriptor has (node).
+    pub follows_descriptors: bool,
     /// What else may be a file that is run: other arguments, values of options, and the files that a module's name
     /// stands for. If the script is certain and no option loads code, these are only the files of modules.
     pub others: Vec<Vec<u8>>,
@@ -98,6 +101,9 @@ pub fn script_operands(path: &[u8], argv: &[Vec<u8>]) -> Operands {
     let modules = modules(known, &words);
     let loaded = loaded(&program, known, &words[..before]);
     let mut others: Vec<_> = named.chain(loaded).chain(modules.files).collect();
+    // Where it is not certain what is an option, the name of a file may begin with a dash.
+    let dashed = arguments.iter().filter(|word| script.is_none() && word.len() > 1 && word.starts_with(b"-"));
+    others.extend(dashed.cloned());
     others = joined_to(&directory, others);
     let mut seen = std::collections::HashSet::new();
     others.retain(|file| seen.insert(file.clone()));
@@ -108,6 +114,7 @@ pub fn script_operands(path: &[u8], argv: &[Vec<u8>]) -> Operands {
         script: script.map(|at| argv.len() - arguments.len() + at),
         entries: entries(known),
         resolves_names: known.is_some_and(|known| known.family() == "node"),
+        follows_descriptors: known.is_some_and(|known| matches!(known.family(), "node" | "perl")),
         directory,
         others,
         input,
@@ -195,7 +202,26 @@ mod tests {
         let words: Vec<&str> = line.split(' ').collect();
         let Operands { script, others, .. } = found(line);
         let text = |other: Vec<u8>| String::from_utf8(other).unwrap();
-        (script.map(|at| words[at]), others.into_iter().map(text).collect())
+        // What is no option may begin with a dash: see below.
+        let is_dashed = |other: &String| {
+            let name = other.rsplit('/').next().unwrap_or_default();
+            name.starts_with('-') && words.contains(&name)
+        };
+        let others = others.into_iter().map(text).filter(|other| !is_dashed(other));
+        (script.map(|at| words[at]), others.collect())
+    }
+
+    #[test]
+    fn a_file_may_have_the_name_of_an_option() {
+        for (line, name) in [
+            ("/usr/bin/gdb -x -e.gdb", "-e.gdb"),
+            ("/usr/bin/sqlite3 -init -e.sql", "-e.sql"),
+            ("/usr/bin/perl -Z -x a.pl", "-x"),
+            ("/usr/bin/make -C d -f -x.mk", "d/-x.mk"),
+        ] {
+            assert!(found(line).others.contains(&name.as_bytes().to_vec()), "{line}");
+        }
+        assert!(found("/usr/bin/python3 -I x.py").others.is_empty());
     }
 
     #[test]
@@ -216,6 +242,12 @@ mod tests {
             ("/bin/bash -x -o pipefail build.sh", "build.sh"),
             ("/bin/bash +x -eo pipefail build.sh", "build.sh"),
             ("/usr/bin/perl -- -odd", "-odd"),
+            ("/usr/bin/perl -D- -x good.pl", "-x"),
+            ("/usr/bin/perl -w- -x good.pl", "-x"),
+            ("/usr/bin/perl -D31x evil.pl good.pl", "evil.pl"),
+            // perl.c, moreswitches: "Grandfather -0xFOO as -0 -xFOO".
+            ("/usr/bin/perl -0x41I evil.pl good.pl", "evil.pl"),
+            ("/usr/bin/perl -0x41 evil.pl good.pl", "evil.pl"),
             ("/usr/bin/lua5.4 -l mod main.lua", "main.lua"),
             // After -l of perl, other letters may follow (perlrun(1)).
             ("/usr/bin/perl -lI good.pl evil.pl", "evil.pl"),
@@ -243,6 +275,10 @@ mod tests {
             "/usr/bin/node --new-option a.js b.js",
             "/bin/bash -ec x",
             "/bin/bash -s x",
+            "/bin/bash + x",
+            "/usr/bin/perl -w-x good.pl",
+            "/usr/bin/perl -- -",
+            "/usr/bin/python3 -- -",
             "/usr/bin/curl file",
             "/usr/bin/make all",
             "/usr/bin/perl --",

@@ -17,7 +17,8 @@ use rustix::io::Errno;
 
 use super::approval_subject::{input, standard_input};
 use super::find;
-use super::naming_texts::{NamingTexts, behind_equals, main_of, words_of};
+use super::home_names::{HomeNames, is_others};
+use super::naming_texts::{NamingTexts, behind_equals, main_of, parts_of, words_of};
 use super::python_module::PythonStart;
 use super::script_paths::{as_text, script_paths, spelled};
 use super::scripts::{BareName, Named};
@@ -112,7 +113,7 @@ pub fn interpreted(
     environment: &[Vec<u8>],
 ) -> Result<Interpreted, Errno> {
     let mut operands = script_operands(path, argv);
-    let mentioned = mentioned_files(path, argv, &operands);
+    let mut mentioned = mentioned_files(path, argv, &operands);
     let policy = request.guard.policy();
     let is_of_tree = |input: &CodeInput| input.kind == InputKind::File && policy.writable(&input.path);
     let mut found = Interpreted::default();
@@ -128,14 +129,15 @@ pub fn interpreted(
     }
     // The kernel names a script by a descriptor if it was started by one.
     let by_kernel = script_at.and_then(|at| argv.get(at));
-    if let Some(name) = by_kernel.filter(|name| operands.resolves_names && script_paths(name).is_none()) {
+    if let Some(name) = by_kernel.filter(|name| operands.follows_descriptors && script_paths(name).is_none())
+    {
         request.guard.refuse(request.caller, Operation::Exec, name, BY_DESCRIPTOR)?;
     }
     if let Some(script) = operands.script_path(argv).filter(|_| script_at.is_none()) {
         match operand(request, &script, cwd) {
             Ok(RunnableArgument::File(named)) => {
                 // The name may mean another descriptor when the program opens it.
-                if operands.resolves_names && script_paths(&named.name).is_none() {
+                if operands.follows_descriptors && script_paths(&named.name).is_none() {
                     request.guard.refuse(request.caller, Operation::Exec, &named.name, BY_DESCRIPTOR)?;
                 }
                 refuse_ambiguous(request, &named)?;
@@ -158,8 +160,15 @@ pub fn interpreted(
             request.guard.refuse(request.caller, Operation::Exec, &spelled(cwd, &file), TOO_LONG)?;
         }
         operands.others.extend(words.iter().flat_map(|word| [word.clone(), behind_equals(word)]));
+        mentioned.words.extend(words.iter().flat_map(|word| parts_of(word)));
     }
     operands.others.retain(|word| !word.is_empty());
+    let home = HomeNames { environment, home: policy.home() };
+    mentioned.words.extend(home.own(&mentioned.words));
+    operands.others.extend(home.own(&operands.others));
+    for name in operands.others.iter().filter(|name| is_others(name)) {
+        found.add_unheld(name, InputKind::Other, name);
+    }
     for written in std::mem::take(&mut operands.others) {
         found.add_operand(request, &operands, &written, cwd)?;
         found.add_listed(request, &written, cwd)?;
@@ -227,15 +236,32 @@ impl Interpreted {
 
     /// Adds the files of a list, such as java's class path.
     fn add_listed(&mut self, request: &Request<'_, '_>, written: &[u8], cwd: &[u8]) -> Result<(), Errno> {
-        if !written.contains(&b':') {
-            return Ok(());
-        }
         for part in written.split(|byte| *byte == b':').filter(|part| !part.is_empty()).take(MAX_NAMES) {
+            // Each archive in a directory (the java command, "Class Path"), except where `*` is a file's name.
+            if part == b"*" || part.ends_with(b"/*") {
+                self.add_archives(request, part, cwd);
+            }
+            if part.len() == written.len() {
+                return Ok(());
+            }
             if let Ok(RunnableArgument::File(named)) = operand(request, part, cwd) {
                 self.add_file(request, named, cwd)?;
             }
         }
         Ok(())
+    }
+
+    /// Adds the directory of a pattern such as `DIR/*`, as something that is not held.
+    fn add_archives(&mut self, request: &Request<'_, '_>, pattern: &[u8], cwd: &[u8]) {
+        let directory = match pattern.strip_suffix(b"*") {
+            Some(directory) if !directory.is_empty() => directory,
+            _ => b".",
+        };
+        if let Ok(RunnableArgument::Directory(path)) = operand(request, directory, cwd)
+            && request.guard.policy().writable(&path)
+        {
+            self.add_unheld(&spelled(cwd, directory), InputKind::Directory, &path);
+        }
     }
 
     /// Adds what is shown and not held.

@@ -10,6 +10,7 @@ mod elevated;
 mod exec_lock;
 mod exec_plan;
 mod exec_time;
+mod home_names;
 pub mod image;
 mod interpreted;
 mod judge;

@@ -3,7 +3,7 @@
 //! The tree learns by inotify(7) when such a file is read, and can change it, or turn the link that leads to it, before it is read
 //! again. So what was read for its names must be what is bound.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use guard_approvals::Digest;
 
@@ -31,9 +31,48 @@ impl NamingTexts {
     }
 }
 
-/// The words of a file of arguments, as java reads them (the java command, "java Command-Line Argument Files"): quotes keep
-/// blanks, and between them a backslash keeps the next character.
+/// The words of a file of arguments, as java reads them (the java command, "java Command-Line Argument Files"), and as programs
+/// do that know no comments and no escapes for characters.
 pub fn words_of(text: &[u8]) -> Vec<Vec<u8>> {
+    let mut seen = HashSet::new();
+    let words = javas_words(text).into_iter().chain(plain_words(text));
+    words.filter(|word| !word.is_empty() && seen.insert(word.clone())).collect()
+}
+
+/// Quotes keep blanks, until the line ends; between them, a backslash is an escape. A `#` begins a comment.
+fn javas_words(text: &[u8]) -> Vec<Vec<u8>> {
+    let (mut words, mut word, mut quote) = (Vec::new(), Vec::new(), None);
+    let mut bytes = text.iter().copied().peekable();
+    while let Some(byte) = bytes.next() {
+        match (quote, byte) {
+            (Some(open), close) if open == close => quote = None,
+            (Some(_), b'\\') => match bytes.next() {
+                Some(b'\n' | b'\r') => while bytes.next_if(u8::is_ascii_whitespace).is_some() {},
+                Some(b'n') => word.push(b'\n'),
+                Some(b'r') => word.push(b'\r'),
+                Some(b't') => word.push(b'\t'),
+                Some(b'f') => word.push(b'\x0c'),
+                other => word.extend(other),
+            },
+            (Some(_), b'\n' | b'\r') => {
+                quote = None;
+                words.push(std::mem::take(&mut word));
+            }
+            (None, b'"' | b'\'') => quote = Some(byte),
+            (None, b'#') => {
+                while bytes.next_if(|byte| !matches!(byte, b'\n' | b'\r')).is_some() {}
+                words.push(std::mem::take(&mut word));
+            }
+            (None, blank) if blank.is_ascii_whitespace() => words.push(std::mem::take(&mut word)),
+            _ => word.push(byte),
+        }
+    }
+    words.push(word);
+    words
+}
+
+/// Quotes keep blanks, and between them a backslash keeps the next character.
+fn plain_words(text: &[u8]) -> Vec<Vec<u8>> {
     let (mut words, mut word, mut quote) = (Vec::new(), Vec::new(), None);
     let mut bytes = text.iter().copied();
     while let Some(byte) = bytes.next() {
@@ -46,8 +85,13 @@ pub fn words_of(text: &[u8]) -> Vec<Vec<u8>> {
         }
     }
     words.push(word);
-    words.retain(|word| !word.is_empty());
     words
+}
+
+/// The parts of a word that may name a file: `-javaagent:FILE=x`, `NODE_OPTIONS=--require=FILE --import FILE`.
+pub fn parts_of(word: &[u8]) -> Vec<Vec<u8>> {
+    let parts = word.split(|byte| byte.is_ascii_whitespace() || matches!(byte, b':' | b'=' | b',' | b';'));
+    parts.filter(|part| !part.is_empty() && *part != word).map(<[u8]>::to_vec).collect()
 }
 
 /// The value of an option such as `--class-path=FILE`; empty without one.
@@ -79,9 +123,15 @@ mod tests {
             let words = words_of(text.as_bytes()).into_iter().map(|word| String::from_utf8(word).unwrap());
             words.collect::<Vec<_>>()
         };
-        assert_eq!(words("-cp a\tb\n"), ["-cp", "a", "b"]);
-        assert_eq!(words(r#""a b" 'c\"d' "e\\f" g\h"#), ["a b", "c\"d", "e\\f", r"g\h"]);
+        assert_eq!(words("-cp a\tb a\n"), ["-cp", "a", "b"]);
+        assert_eq!(words(r#""a b" 'c\"d' "e\\f" g\h"#)[..4], ["a b", "c\"d", "e\\f", r"g\h"]);
         assert_eq!(words(r#""open "#), ["open "]);
+        assert_eq!(words("# it's\nx y#z\n")[..2], ["x", "y"]);
+        assert_eq!(words("\"a\\\n  b\\tc\" \"d\ne")[..3], ["ab\tc", "d", "e"]);
+        let parts =
+            |word: &str| parts_of(word.as_bytes()).into_iter().map(|part| String::from_utf8(part).unwrap());
+        assert_eq!(parts("-javaagent:a.jar=x").collect::<Vec<_>>(), ["-javaagent", "a.jar", "x"]);
+        assert_eq!(parts("x").count(), 0);
         assert_eq!(behind_equals(b"--x=a=b"), b"a=b");
         assert_eq!(behind_equals(b"x"), b"");
     }

@@ -1,6 +1,7 @@
 //! Programs that take commands as options or operands, in a language that reaches a shell.
 
 use super::super::interpreters::{EDITORS, EMACS, is_of};
+use super::super::sqlite;
 
 /// Returns the option or operand that is a command, if the arguments of this program have one.
 pub(super) fn command_option(program: &str, arguments: &[&str]) -> Option<String> {
@@ -86,17 +87,18 @@ fn is_emacs(word: &str) -> bool {
 /// `.excel`, which may be cut short, those that take a pipe (`.once |CMD`) or start an editor (`.once -e`); and SQL's
 /// `edit(VALUE, EDITOR)`.
 fn is_sqlites(word: &str) -> bool {
-    let is_dot = |command: &str| {
+    let is_dot = |command: String| {
         let mut words = command.split_whitespace();
-        let name = words.next().unwrap_or(command);
+        let name = words.next().unwrap_or_default();
         let is_output = ["once", "output"].iter().any(|whole| whole.starts_with(name));
         command.contains('|')
+            || sqlite::hides(name)
             || is_output && words.any(|word| word.starts_with('-'))
             || name.len() > 1 && ["shell", "system", "excel"].iter().any(|whole| whole.starts_with(name))
     };
     let lower = word.to_ascii_lowercase();
     let starts_editor = || lower.split_once("edit").is_some_and(|(_, rest)| rest.contains('('));
-    matches!(word, "-cmd" | "--cmd") || word.strip_prefix('.').map_or_else(starts_editor, is_dot)
+    matches!(word, "-cmd" | "--cmd") || sqlite::dot_command(word).map_or_else(starts_editor, is_dot)
 }
 
 /// `lldb --help`: one or two dashes before a long name.
@@ -147,6 +149,8 @@ mod tests {
             &["emacs-nox", "--execute", "(x)"],
             &["sqlite3", "db", ".shell id"],
             &["sqlite3", "db", ".sy id"],
+            &["sqlite3", "db", ".\"shell\" id"],
+            &["sqlite3", "db", ".\"\\163hell\" id"],
             &["sqlite3", "-cmd", "select 1", "db"],
             &["sqlite3", "db", ".once |id"],
             &["sqlite3", "db", "select edit('x', 'id')"],

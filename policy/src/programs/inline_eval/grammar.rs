@@ -134,7 +134,7 @@ mod tests {
             &["perl", "-w -e", "1"],
             &["perl", "-i.bak -e", "1"],
             &["perl", "-gne", "1"],
-            &["perl", "-0xAne", "1"],
+            &["perl", "-0xA", "-ne", "1"],
             &["perl", "-I", "--", "-e", "1"],
             &["perl", "-Mstrict;print 1", "x"],
             &["perl", "-mstrict print 1", "x"],

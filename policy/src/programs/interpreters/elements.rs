@@ -79,7 +79,10 @@ impl<'a> Iterator for Elements<'a> {
             let rule = self.interpreter.operands;
             let is_option = self.options == OptionsState::Follow;
             match argument.as_bytes() {
-                b"-" if is_option && rule != OperandRule::Shell => {
+                // Also after `--`.
+                b"-" if matches!(rule, OperandRule::Script | OperandRule::Partial)
+                    || is_option && rule != OperandRule::Shell =>
+                {
                     if rule != OperandRule::Data {
                         self.options = OptionsState::Over;
                     }
@@ -94,7 +97,9 @@ impl<'a> Iterator for Elements<'a> {
                     return Some(Element::Unknown);
                 }
                 [b'-', ..] if is_option => self.letters = &argument[1..],
-                [b'+', _, ..] if is_option && rule == OperandRule::Shell => self.letters = &argument[1..],
+                // An option without a letter to bash and dash, and the end of the options to others.
+                b"+" if is_option && rule == OperandRule::Shell => return Some(Element::Unknown),
+                [b'+', ..] if is_option && rule == OperandRule::Shell => self.letters = &argument[1..],
                 _ => {
                     if rule != OperandRule::Data {
                         self.options = OptionsState::Over;
@@ -151,6 +156,15 @@ impl<'a> Elements<'a> {
                 Element::Unknown
             };
         }
+        // perl.c, perl_parse: a dash ends the options where nothing follows it.
+        if is_perl
+            && letter == '-'
+            && (self.letters.is_empty() || self.letters.starts_with(char::is_whitespace))
+        {
+            self.letters = "";
+            self.options = OptionsState::Ended;
+            return Element::Option(OptionName::Letter('-'), OptionKind::Plain, "");
+        }
         let Some(kind) = self.interpreter.letter(letter) else { return Element::Unknown };
         let value = match kind {
             OptionKind::Plain
@@ -159,9 +173,8 @@ impl<'a> Elements<'a> {
             | OptionKind::Input
             | OptionKind::Prompt => "",
             OptionKind::Number => {
-                let is_hex = is_perl && letter == '0' && self.letters.starts_with(['x', 'X']);
-                let digits = if is_hex { 1 + hexadecimal(&self.letters[1..]) } else { decimal(self.letters) };
-                self.take(digits)
+                let is_hex = is_perl && letter == '0' && is_hexadecimal(self.letters);
+                self.take(if is_hex { self.letters.len() } else { decimal(self.letters) })
             }
             OptionKind::Colon => {
                 // perl's -dt:MOD
@@ -184,9 +197,14 @@ impl<'a> Elements<'a> {
             {
                 self.argument().unwrap_or_default()
             }
+            // perl.c, moreswitches: letters and digits.
+            OptionKind::Attached if is_perl && letter == 'D' => {
+                let is_other = |c: char| !(c.is_ascii_alphanumeric() || c == '_');
+                self.take(self.letters.find(is_other).unwrap_or(self.letters.len()))
+            }
             // perl's values of these options end at white space (perl.c, moreswitches): "-i.bak -e", "-F: -e". The value of -I
             // does not (perl_parse).
-            OptionKind::Attached if is_perl && "iCDF".contains(letter) => {
+            OptionKind::Attached if is_perl && "iCF".contains(letter) => {
                 self.take(self.letters.find(char::is_whitespace).unwrap_or(self.letters.len()))
             }
             OptionKind::Attached
@@ -214,6 +232,8 @@ fn decimal(text: &str) -> usize {
     text.bytes().take_while(u8::is_ascii_digit).count()
 }
 
-fn hexadecimal(text: &str) -> usize {
-    text.bytes().take_while(u8::is_ascii_hexdigit).count()
+/// perl.c, moreswitches: `-0xHEX`, where nothing else follows; otherwise `-0` and `-x`.
+fn is_hexadecimal(text: &str) -> bool {
+    let digits = text.strip_prefix('x').unwrap_or_default();
+    !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_hexdigit())
 }

@@ -48,6 +48,11 @@ fn reaches_out(argument: &[u8]) -> bool {
     matches!(argument, b"" | b"-") || OUTSIDE.iter().any(|word| has_word(argument, word))
 }
 
+/// Returns whether an argument of jq's may name modules, which are files.
+pub(super) fn names_modules(argument: &[u8]) -> bool {
+    OUTSIDE[2..].iter().any(|word| has_word(argument, word))
+}
+
 /// Words for the environment (exec-safe-bin-semantics of OpenClaw 2026.4) and for modules, which are files.
 /// `$ ENV` means `$ENV`.
 const OUTSIDE: [&[u8]; 5] = [b"env", b"ENV", b"import", b"include", b"modulemeta"];
