@@ -18,7 +18,8 @@ impl Policy {
             .rules()
             .iter()
             .filter(|rule| matches!(rule.reason.source, Source::Agent | Source::Global));
-        for rule in written.clone() {
+        // Where a placeholder leads depends on the start.
+        for rule in written.clone().filter(|rule| !rule.reason.path.contains("${")) {
             found.extend(self.overruled(rule));
         }
         for rule in written.filter(|rule| rule.rights != Rights::NONE) {
@@ -57,11 +58,15 @@ impl Policy {
         Some(format!("{}: has no effect, because all of it is denied ({})", reason.path, deny.reason.rule))
     }
 
-    /// Warns if a longer pattern covers everything that a rule matches, such as `~/p/**` beside `~/p/k`.
+    /// Warns if a longer pattern covers everything that a rule matches, such as `~/p/**` beside `~/p/k`, and grants what a
+    /// denial withholds, or less than the rule does.
     fn overruled(&self, rule: &CompiledPattern) -> Option<String> {
         let mut longer = self.map.rules().iter().take_while(|other| other.glob.length() > rule.glob.length());
         let other = longer.find(|other| other.glob.covers_all_of(&rule.glob))?;
-        if other.rights == rule.rights {
+        let (rights, longer) = (rule.rights, other.rights);
+        let is_opened = rights == Rights::NONE && longer != Rights::NONE;
+        let is_narrowed = longer.r < rights.r || longer.w < rights.w || longer.x < rights.x;
+        if !is_opened && !is_narrowed {
             return None;
         }
         Some(format!(

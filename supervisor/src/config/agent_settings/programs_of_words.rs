@@ -70,6 +70,7 @@ impl ProgramOfWords<'_> {
         let mut files: Vec<String> = script
             .into_iter()
             .chain(operands.others)
+            .filter(|file| !file.starts_with(b"-"))
             .filter_map(|file| String::from_utf8(file).ok())
             .collect();
         files.extend(of_module);
