@@ -18,11 +18,14 @@ impl Policy {
             .rules()
             .iter()
             .filter(|rule| matches!(rule.reason.source, Source::Agent | Source::Global));
-        // Where a placeholder leads depends on the start.
-        for rule in written.clone().filter(|rule| !rule.reason.path.contains("${")) {
-            found.extend(self.overruled(rule));
-        }
-        for rule in written.filter(|rule| rule.rights != Rights::NONE) {
+        for rule in written {
+            // Where a placeholder leads depends on the start.
+            if !rule.reason.path.contains("${") {
+                found.extend(self.overruled(rule));
+            }
+            if rule.rights == Rights::NONE {
+                continue;
+            }
             found.extend(self.denied(&rule.glob, &rule.reason));
             if rule.rights.w != Grant::No {
                 found.extend(self.unwritable(&rule.glob, &rule.reason));
@@ -63,9 +66,9 @@ impl Policy {
     fn overruled(&self, rule: &CompiledPattern) -> Option<String> {
         let mut longer = self.map.rules().iter().take_while(|other| other.glob.length() > rule.glob.length());
         let other = longer.find(|other| other.glob.covers_all_of(&rule.glob))?;
-        let (rights, longer) = (rule.rights, other.rights);
-        let is_opened = rights == Rights::NONE && longer != Rights::NONE;
-        let is_narrowed = longer.r < rights.r || longer.w < rights.w || longer.x < rights.x;
+        let (written, granted) = (rule.rights, other.rights);
+        let is_opened = written == Rights::NONE && granted != Rights::NONE;
+        let is_narrowed = granted.r < written.r || granted.w < written.w || granted.x < written.x;
         if !is_opened && !is_narrowed {
             return None;
         }

@@ -147,7 +147,7 @@ pub(super) fn read_by_commands(program: &str, argument: &str) -> Vec<String> {
         match program {
             // The name may be quoted, and stand apart from its dot.
             _ if is_of(program, &["sqlite3"]) => {
-                argument.starts_with('.') && sqlite::reads_a_file(word.trim_matches(['.', '"', '\'']))
+                argument.starts_with('.') && sqlite::is_reader(word.trim_matches(['.', '"', '\'']))
             }
             _ if is_of(program, EDITORS) || is_of(program, &["nvim"]) => {
                 let is_source = word.len() > 1 && "source".starts_with(word.trim_end_matches('!'));

@@ -170,12 +170,7 @@ pub fn reads_programs(token: impl AsRef<[u8]>, arguments: &[Vec<u8>]) -> bool {
     // vim(1): `+COMMAND`; a number or a pattern only says where to begin.
     let is_command = |argument: &Vec<u8>| matches!(argument[..], [b'+', first, ..] if !first.is_ascii_digit() && first != b'/');
     let takes_commands = is_of(&program, EDITORS) || is_of(&program, &["nvim"]);
-    let is_dot_command = |argument: &Vec<u8>| {
-        let command = sqlite::dot_command(&String::from_utf8_lossy(argument));
-        command.is_some_and(|command| {
-            sqlite::reads_a_file(command.split_whitespace().next().unwrap_or_default())
-        })
-    };
+    let is_dot_command = |argument: &Vec<u8>| sqlite::reads_a_file(&String::from_utf8_lossy(argument));
     reader.words.is_empty() && reader.letters.is_empty()
         || is_of(&program, &["sqlite3"]) && arguments.iter().any(is_dot_command)
         || takes_commands && arguments.iter().any(is_command)

@@ -7,8 +7,14 @@ pub(super) fn dot_command(argument: &str) -> Option<String> {
     Some(command.trim_start().to_owned())
 }
 
-/// Whether a dot command of this name reads commands from a file, or loads a library. Names may be cut short.
-pub(super) fn reads_a_file(name: &str) -> bool {
+/// Whether an argument is a dot command that reads commands from a file, or loads a library.
+pub(super) fn reads_a_file(argument: &str) -> bool {
+    dot_command(argument)
+        .is_some_and(|command| is_reader(command.split_whitespace().next().unwrap_or_default()))
+}
+
+/// Whether a dot command of this name does. Names may be cut short.
+pub(super) fn is_reader(name: &str) -> bool {
     let is_short = |command: &str, least: usize| name.len() >= least && command.starts_with(name);
     is_short("read", 3) || is_short("load", 1) || hides(name)
 }
@@ -36,7 +42,8 @@ mod tests {
         for (name, expected) in
             [("read", true), ("rea", true), ("re", false), ("l", true), ("\\162ead", true), ("mode", false)]
         {
-            assert_eq!(reads_a_file(name), expected, "{name}");
+            assert_eq!(is_reader(name), expected, "{name}");
+            assert_eq!(reads_a_file(&format!(". {name} x")), expected, "{name}");
         }
     }
 }

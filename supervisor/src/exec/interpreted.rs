@@ -12,20 +12,18 @@ use guard_approvals::{CodeInput, Digest, InputSource};
 use guard_policy::analysis::{
     CodeOnInput, InputKind, MentionedFiles, Operands, mentioned_files, script_operands,
 };
-use rustix::fs::FileType;
 use rustix::io::Errno;
 
-use super::approval_subject::{input, standard_input};
-use super::find;
+use super::approval_subject::standard_input;
 use super::home_names::{HomeNames, is_others};
 use super::naming_texts::{NamingTexts, behind_equals, main_of, parts_of, words_of};
 use super::python_module::PythonStart;
+use super::runnable_argument::{RunnableArgument, operand};
 use super::script_paths::{as_text, script_paths, spelled};
 use super::scripts::{BareName, Named};
 use super::sealed_script::MAX_BYTES;
 use crate::audit::Operation;
 use crate::kernel::errno;
-use crate::resolve::Target;
 use crate::syscall::Request;
 use crate::worker::share::{Share, max_descriptors};
 
@@ -55,9 +53,6 @@ const TOO_LONG: &str =
 /// The files that starts hold while they are judged, beside their scripts.
 static HELD_FILES: AtomicUsize = AtomicUsize::new(0);
 
-/// The major number of devices without content of their own: null, zero, random (Documentation/admin-guide/devices.txt).
-const MEMORY: u32 = 1;
-
 /// What an interpreter may run, by its arguments.
 #[derive(Debug, Default)]
 pub struct Interpreted {
@@ -86,16 +81,6 @@ struct Rest {
     count: usize,
     /// Names and digests, to notice a change.
     parts: Vec<Vec<u8>>,
-}
-
-/// The file that an argument names, which the program may run.
-enum RunnableArgument {
-    File(Named),
-    Input(CodeInput),
-    /// A directory, by its real path.
-    Directory(Vec<u8>),
-    /// A device without content of its own.
-    Nothing,
 }
 
 /// Returns the files that the program may run code from, besides the scripts of `#!` lines, which the kernel names.
@@ -458,32 +443,4 @@ impl Interpreted {
 /// Whether the tree may change where a name leads: a link on the way, or what stands there.
 fn is_led_by_the_tree(request: &Request<'_, '_>, name: &[u8]) -> bool {
     script_paths(name).is_some_and(|ways| ways.iter().any(|way| request.guard.policy().writable(way)))
-}
-
-/// What an argument names: a regular file is opened to read.
-fn operand(request: &Request<'_, '_>, written: &[u8], cwd: &[u8]) -> Result<RunnableArgument, Errno> {
-    let (object, path) = find(request, libc::AT_FDCWD, written, 0).and_then(Target::into_object)?;
-    let name = spelled(cwd, written);
-    Ok(match object.kind() {
-        FileType::RegularFile => RunnableArgument::File(Named {
-            path,
-            name,
-            file: object.open_to_read()?,
-            is_until_changed: false,
-        }),
-        FileType::Fifo | FileType::Socket => RunnableArgument::Input(CodeInput {
-            source: InputSource::Argument(name),
-            ..input(request, &object, path)?
-        }),
-        FileType::Directory => RunnableArgument::Directory(path),
-        FileType::CharacterDevice if rustix::fs::major(object.stat.st_rdev) == MEMORY => {
-            RunnableArgument::Nothing
-        }
-        _ => {
-            let found = input(request, &object, path)?;
-            let is_terminal = found.kind == InputKind::Terminal;
-            let kind = if is_terminal { InputKind::NamedTerminal } else { found.kind };
-            RunnableArgument::Input(CodeInput { source: InputSource::Argument(name), kind, ..found })
-        }
-    })
 }

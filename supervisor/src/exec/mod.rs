@@ -20,6 +20,7 @@ mod naming_texts;
 mod outside_program;
 mod privileged;
 mod python_module;
+mod runnable_argument;
 mod script_paths;
 mod scripts;
 mod sealed_script;

@@ -31,35 +31,43 @@ impl NamingTexts {
     }
 }
 
-/// The words of a file of arguments, as java reads them (the java command, "java Command-Line Argument Files"), and as programs
-/// do that know no comments and no escapes for characters.
+/// How a program reads a file of arguments. In both, quotes keep blanks.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum ArgumentSyntax {
+    /// The java command, "java Command-Line Argument Files": a quote ends with its line, unless a backslash ends the line; a
+    /// backslash in quotes is an escape; `#` begins a comment.
+    Java,
+    /// Between quotes, a backslash keeps the next character (ghc).
+    Plain,
+}
+
+/// The words of a file of arguments, in each syntax.
 pub fn words_of(text: &[u8]) -> Vec<Vec<u8>> {
     let mut seen = HashSet::new();
-    let words = javas_words(text).into_iter().chain(plain_words(text));
+    let words =
+        [ArgumentSyntax::Java, ArgumentSyntax::Plain].into_iter().flat_map(|syntax| words_in(text, syntax));
     words.filter(|word| !word.is_empty() && seen.insert(word.clone())).collect()
 }
 
-/// Quotes keep blanks, until the line ends; between them, a backslash is an escape. A `#` begins a comment.
-fn javas_words(text: &[u8]) -> Vec<Vec<u8>> {
+/// The words of a file of arguments; some may be empty.
+fn words_in(text: &[u8], syntax: ArgumentSyntax) -> Vec<Vec<u8>> {
+    let is_java = syntax == ArgumentSyntax::Java;
     let (mut words, mut word, mut quote) = (Vec::new(), Vec::new(), None);
     let mut bytes = text.iter().copied().peekable();
     while let Some(byte) = bytes.next() {
         match (quote, byte) {
             (Some(open), close) if open == close => quote = None,
             (Some(_), b'\\') => match bytes.next() {
-                Some(b'\n' | b'\r') => while bytes.next_if(u8::is_ascii_whitespace).is_some() {},
-                Some(b'n') => word.push(b'\n'),
-                Some(b'r') => word.push(b'\r'),
-                Some(b't') => word.push(b'\t'),
-                Some(b'f') => word.push(b'\x0c'),
+                Some(b'\n' | b'\r') if is_java => while bytes.next_if(u8::is_ascii_whitespace).is_some() {},
+                Some(letter) if is_java => word.push(escaped(letter)),
                 other => word.extend(other),
             },
-            (Some(_), b'\n' | b'\r') => {
+            (Some(_), b'\n' | b'\r') if is_java => {
                 quote = None;
                 words.push(std::mem::take(&mut word));
             }
             (None, b'"' | b'\'') => quote = Some(byte),
-            (None, b'#') => {
+            (None, b'#') if is_java => {
                 while bytes.next_if(|byte| !matches!(byte, b'\n' | b'\r')).is_some() {}
                 words.push(std::mem::take(&mut word));
             }
@@ -71,21 +79,15 @@ fn javas_words(text: &[u8]) -> Vec<Vec<u8>> {
     words
 }
 
-/// Quotes keep blanks, and between them a backslash keeps the next character.
-fn plain_words(text: &[u8]) -> Vec<Vec<u8>> {
-    let (mut words, mut word, mut quote) = (Vec::new(), Vec::new(), None);
-    let mut bytes = text.iter().copied();
-    while let Some(byte) = bytes.next() {
-        match (quote, byte) {
-            (Some(open), close) if open == close => quote = None,
-            (Some(_), b'\\') => word.extend(bytes.next()),
-            (None, b'"' | b'\'') => quote = Some(byte),
-            (None, blank) if blank.is_ascii_whitespace() => words.push(std::mem::take(&mut word)),
-            _ => word.push(byte),
-        }
+/// What a letter after a backslash stands for.
+fn escaped(letter: u8) -> u8 {
+    match letter {
+        b'n' => b'\n',
+        b'r' => b'\r',
+        b't' => b'\t',
+        b'f' => b'\x0c',
+        other => other,
     }
-    words.push(word);
-    words
 }
 
 /// The parts of a word that may name a file: `-javaagent:FILE=x`, `NODE_OPTIONS=--require=FILE --import FILE`.

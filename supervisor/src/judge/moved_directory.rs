@@ -108,8 +108,9 @@ impl MovedDirectory<'_, '_> {
             let inside = below.get(1..).unwrap_or_default();
             let path = [self.old, inside].concat();
             let place = AnchoredPath::named(&path, open.as_fd());
-            let is_free = self.may_move(place, kind, &below)
-                && (!self.leaves_packages || self.may_leave_packages(inside, kind, above, is_own));
+            let new = [self.new.path, inside].concat();
+            let is_free = self.may_move(place, (&new, &below), kind)
+                && (!self.leaves_packages || self.may_leave_packages(&new, kind, above, is_own));
             if !is_free {
                 return None;
             }
@@ -127,8 +128,8 @@ impl MovedDirectory<'_, '_> {
         rustix::fs::openat2(&self.open.fd, below, flags, Mode::empty(), within)
     }
 
-    /// Whether a name may leave its place for the new one.
-    fn may_move(&self, place: AnchoredPath<'_>, kind: FileType, below: &[u8]) -> bool {
+    /// Whether a name may leave its place for the new path. `below` is its path in the moved directory.
+    fn may_move(&self, place: AnchoredPath<'_>, (new, below): (&[u8], &[u8]), kind: FileType) -> bool {
         let policy = self.shapes.policy;
         if self.must_have_no_link && matches!(kind, FileType::Symlink | FileType::Unknown) {
             return false;
@@ -139,20 +140,18 @@ impl MovedDirectory<'_, '_> {
         if kind == FileType::Socket && !self.may_displace(place) {
             return false;
         }
-        let new = [self.new.path, below.get(1..).unwrap_or_default()].concat();
         let is_directory = kind == FileType::Directory;
         let is_protected = |shape: &Shape<'_>| {
             let is_for_files = is_directory && shape.kind.is_file();
             !is_for_files && !self.shapes.is_the_trees(shape, place)
         };
-        self.may_take_file(&new, place, kind) && !policy.shapes(place.path).iter().any(is_protected)
+        self.may_take_file(new, place, kind) && !policy.shapes(place.path).iter().any(is_protected)
     }
 
-    /// Whether a name may be where it would then be protected: only in a directory of the tree's. `inside` is its path in the
-    /// moved directory, with a leading slash; `is_own` says whether the tree has made the directory around it.
-    fn may_leave_packages(&self, inside: &[u8], kind: FileType, above: &[Level], is_own: bool) -> bool {
+    /// Whether a name may be where it would then be protected: only in a directory of the tree's. `is_own` says whether the tree
+    /// has made the directory around it.
+    fn may_leave_packages(&self, new: &[u8], kind: FileType, above: &[Level], is_own: bool) -> bool {
         let policy = self.shapes.policy;
-        let new = [self.new.path, inside].concat();
         let made = self.shapes.own_directories();
         let is_own = |holder: &[u8]| {
             let Some(rest) = holder.strip_prefix(self.new.path) else {
@@ -164,12 +163,12 @@ impl MovedDirectory<'_, '_> {
         let may_be = |shape: &Shape<'_>| {
             let is_for_files = kind == FileType::Directory && shape.kind.is_file();
             // A link does not hold files itself: its directory counts.
-            let holder = if shape.holder == new { parent_of(&new) } else { shape.holder };
+            let holder = if shape.holder == new { parent_of(new) } else { shape.holder };
             is_for_files || is_own(holder)
         };
         let is_link = matches!(kind, FileType::Symlink | FileType::Unknown);
-        policy.shapes(&new).iter().all(may_be)
-            && (!is_link || policy.leads_to_shape(&new).as_ref().is_none_or(may_be))
+        policy.shapes(new).iter().all(may_be)
+            && (!is_link || policy.leads_to_shape(new).as_ref().is_none_or(may_be))
     }
 
     /// Whether a file may get its new path. A file that also has another name may not get a protected path: the tree

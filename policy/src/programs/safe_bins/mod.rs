@@ -45,17 +45,19 @@ fn is_interpreter(name: &[u8]) -> bool {
 /// them for a filter, and the next argument for a file. The words are searched for in options and strings
 /// too, which refuses more.
 fn reaches_out(argument: &[u8]) -> bool {
-    matches!(argument, b"" | b"-") || OUTSIDE.iter().any(|word| has_word(argument, word))
+    let names_environment = || ENVIRONMENT.iter().any(|word| has_word(argument, word));
+    matches!(argument, b"" | b"-") || names_environment() || names_modules(argument)
 }
 
 /// Returns whether an argument of jq's may name modules, which are files.
 pub(super) fn names_modules(argument: &[u8]) -> bool {
-    OUTSIDE[2..].iter().any(|word| has_word(argument, word))
+    MODULES.iter().any(|word| has_word(argument, word))
 }
 
-/// Words for the environment (exec-safe-bin-semantics of OpenClaw 2026.4) and for modules, which are files.
-/// `$ ENV` means `$ENV`.
-const OUTSIDE: [&[u8]; 5] = [b"env", b"ENV", b"import", b"include", b"modulemeta"];
+/// Words for the environment (exec-safe-bin-semantics of OpenClaw 2026.4). `$ ENV` means `$ENV`.
+const ENVIRONMENT: [&[u8]; 2] = [b"env", b"ENV"];
+/// Words for modules.
+const MODULES: [&[u8]; 3] = [b"import", b"include", b"modulemeta"];
 
 /// Returns whether a filter contains this word, other than in a longer word, as a field (`.env`) or as a variable
 /// (`$env`; but `$ENV` counts).
